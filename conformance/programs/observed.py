@@ -12,7 +12,7 @@ from conformance.abi import uapi
 from conformance.abi.profile import USER_REG_OF, Profile
 from conformance.model.errors import Errno
 from conformance.model.machine import Model
-from conformance.model.memory import AddressSpace
+from conformance.model.memory.address_space import AddressSpace
 from conformance.model.state.world import World
 from vm.recorder.recording import Call, Details, Memory
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.memory import AddressSpace
-from conformance.model.pages import PAGE_SIZE, USER_TOP, Entry, Page, is_user_range
+from conformance.model.memory.address_space import AddressSpace
+from conformance.model.memory.pages import PAGE_SIZE, USER_TOP, Entry, Page, is_user_range
 from tests.model.generated import READ_WRITE, STEADY
 
 BASE = 0x2000_0000_0000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.model.pages import PAGE_SIZE
+from conformance.model.memory.pages import PAGE_SIZE
 from conformance.model.state.perf_event import ANY_CPU, PerfEvent, Ring
 from conformance.ops.decoding import perf_ring
 from tests.model.generated import STEADY

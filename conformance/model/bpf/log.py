@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from conformance.abi.profile import Profile
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.memory import AddressSpace
+from conformance.model.memory.address_space import AddressSpace
 
 # BPF_LOG_LEVEL1, 2 and BPF_LOG_STATS.
 _LEVELS = 7

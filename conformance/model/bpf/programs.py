@@ -15,7 +15,7 @@ from conformance.model.bpf.interpreter import Machine, ReadMemory, Region
 from conformance.model.bpf.log import Log
 from conformance.model.bpf.maps import Map
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.memory import AddressSpace
+from conformance.model.memory.address_space import AddressSpace
 from conformance.ops.bpf_assembler import INSTRUCTION_SIZE, Instruction
 
 # BPF_COMPLEXITY_LIMIT_INSNS, for CAP_BPF.

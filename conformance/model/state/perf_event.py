@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from conformance.abi import perf
 from conformance.model.bpf.programs import Program
 from conformance.model.errors import NotModelled
-from conformance.model.pages import PAGE_SIZE, Page
+from conformance.model.memory.pages import PAGE_SIZE, Page
 from conformance.model.state.probes import Kprobe
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.text.filters import Filter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.memory import AddressSpace
+from conformance.model.memory.address_space import AddressSpace
 from conformance.model.state.credentials import Credentials
 from conformance.model.state.namespaces import Namespace
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from conformance.abi.profile import Generation, Profile
 from conformance.model.errors import Errno
-from conformance.model.pages import PAGE_SIZE, Page
+from conformance.model.memory.pages import PAGE_SIZE, Page
 
 # Index 0 stays free, for programs that registered no event.
 FIRST_INDEX = 1

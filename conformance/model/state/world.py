@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from conformance.abi.profile import Generation, Profile
 from conformance.abi.uapi import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT_PERF
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.pages import Page
+from conformance.model.memory.pages import Page
 from conformance.model.state.event_file import EventFile
 from conformance.model.state.events import Event, EventTable
 from conformance.model.state.namespaces import Attributes, Namespace

@@ -8,8 +8,8 @@ from __future__ import annotations
 from conformance.abi.bpf import MAP_CREATE, MAP_ELEM, PROG_LOAD, Command
 from conformance.abi.uapi import Layout
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.memory import AddressSpace
-from conformance.model.pages import PAGE_SIZE
+from conformance.model.memory.address_space import AddressSpace
+from conformance.model.memory.pages import PAGE_SIZE
 
 # sizeof(union bpf_attr) is between these in all releases since 5.18.
 _MIN_SIZE = 144

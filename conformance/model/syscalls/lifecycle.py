@@ -11,7 +11,7 @@ from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
-from conformance.model.memory import AddressSpace
+from conformance.model.memory.address_space import AddressSpace
 from conformance.model.state.process import Enabler, OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.sockets import Socket

@@ -13,7 +13,7 @@ from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
-from conformance.model.pages import PAGE_SIZE, Content, Entry, Page, pages_of
+from conformance.model.memory.pages import PAGE_SIZE, Content, Entry, Page, pages_of
 from conformance.model.state.perf_event import perf_event_of
 from conformance.model.state.process import OpenFile
 from conformance.model.state.world import World

@@ -16,7 +16,7 @@ from conformance.model.answers import Answer
 from conformance.model.bpf.programs import Program
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
-from conformance.model.pages import PAGE_SIZE, Entry, pages_of
+from conformance.model.memory.pages import PAGE_SIZE, Entry, pages_of
 from conformance.model.state.namespaces import CONFIDENTIALITY
 from conformance.model.state.perf_event import ANY_CPU, PerfEvent, Ring, perf_event_of
 from conformance.model.state.probes import Kprobe

@@ -17,9 +17,9 @@ from conformance.abi.uapi import (
     USER_BPF_DATA_USER,
     USER_BPF_ITER,
 )
-from conformance.model import pages
 from conformance.model.errors import NotModelled
-from conformance.model.pages import PAGE_SIZE
+from conformance.model.memory import pages
+from conformance.model.memory.pages import PAGE_SIZE
 from conformance.model.state.events import Event
 from conformance.model.state.process import Process
 from conformance.model.state.world import World

@@ -15,8 +15,8 @@ from conformance.abi.uapi import (
     USER_UNREG,
     Layout,
 )
-from conformance.model import pages
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.memory import pages
 from conformance.model.state.events import Event
 from conformance.model.state.process import Enabler, OpenFile, Process
 from conformance.model.state.world import World, write_bit

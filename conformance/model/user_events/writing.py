@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from conformance.abi import grammar
 from conformance.abi.perf import PERF_MAX_TRACE_SIZE
 from conformance.abi.profile import Profile
-from conformance.model import pages
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.memory import pages
 from conformance.model.state.events import Event
 from conformance.model.state.perf_event import PerfEvent
 from conformance.model.state.process import OpenFile, Process

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.pages import PAGE_SIZE, Content, Entry, Page, is_user_range, pages_of
+from conformance.model.memory.pages import PAGE_SIZE, Content, Entry, Page, is_user_range, pages_of
 
 _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 _ATTEMPTS = 10

@@ -1,0 +1,1 @@
+"""Memory of processes: pages, and address spaces of them."""
