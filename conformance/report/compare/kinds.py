@@ -20,22 +20,47 @@ from conformance.results.outcome import (
 
 
 class Kind(StrEnum):
-    """How a case differs between two runs, in order of importance."""
+    """How a case differs between two runs, in order of importance.
 
-    BROKEN = "broken"  # wrong, was not
-    WORSE = "worse"  # was wrong, now graver: a stronger level, a crash or a hang
-    BUG = "bug"  # was conforming, now a known bug
-    REWRITTEN = "rewritten"  # wrong, was not, but the suite changed its program
-    DIFFERENT = "different"  # wrong in both, differently
-    REWORDED = "reworded"  # wrong in both, at the same step with another text
-    STILL = "still"  # wrong in both, equally
-    UNDECIDED = "undecided"  # was judged, now has no verdict
-    EXPLAINED = "explained"  # was wrong, now a known bug
-    FIXED = "fixed"  # was wrong or a known bug, now conforming
-    APPEARED = "appeared"  # only in NEW
-    VANISHED = "vanished"  # only in BASE
-    DECIDED = "decided"  # had no verdict, now conforming or a known bug
-    OTHERWISE = "otherwise"  # of one sort in both; outcome, reason, bug or switches differ
+    ``heading`` is that of its section, ``short`` follows its number in the conclusion.
+    """
+
+    heading: str
+    short: str
+
+    BROKEN = "broken", "newly deviating", "newly deviating"
+    # A stronger level, a crash or a hang.
+    WORSE = "worse", "deviating, and now worse", "worse"
+    BUG = "bug", "with a known bug that the base does not have", "with a known bug that came"
+    REWRITTEN = (
+        "rewritten",
+        "newly deviating, with programs that the suite changed",
+        "deviating with changed programs",
+    )
+    DIFFERENT = "different", "deviating differently", "deviating differently"
+    # At the same step.
+    REWORDED = "reworded", "deviating as before, with another text", "deviating with another text"
+    STILL = "still", "still deviating", ""
+    UNDECIDED = "undecided", "no longer judged", "no longer judged"
+    EXPLAINED = "explained", "deviating before, now a known bug", "now known"
+    # Was deviating or a known bug.
+    FIXED = "fixed", "fixed", "fixed"
+    APPEARED = "appeared", "only in the new run", "new"
+    VANISHED = "vanished", "only in the base run", "gone"
+    # Conforming, or a known bug.
+    DECIDED = "decided", "judged now, not in the base run", "judged now"
+    # Outcome, reason, bug or switches differ.
+    OTHERWISE = (
+        "otherwise",
+        "passing, known or not judged in both, with other differences",
+        "with other differences",
+    )
+
+    def __new__(cls, value: str, heading: str = "", short: str = "") -> Kind:
+        """A kind with its words."""
+        kind = str.__new__(cls, value)
+        kind._value_, kind.heading, kind.short = value, heading, short
+        return kind
 
 
 REGRESSIONS = frozenset({Kind.BROKEN, Kind.WORSE, Kind.BUG})

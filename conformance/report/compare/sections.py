@@ -21,37 +21,6 @@ _MOST = 20
 # Ids in a list without details, and variants that conform.
 _MOST_IDS = 40
 _MOST_PASSING = 6
-_TITLES = {
-    Kind.BROKEN: "newly deviating",
-    Kind.WORSE: "deviating, and now worse",
-    Kind.BUG: "with a known bug that the base does not have",
-    Kind.REWRITTEN: "newly deviating, with programs that the suite changed",
-    Kind.DIFFERENT: "deviating differently",
-    Kind.REWORDED: "deviating as before, with another text",
-    Kind.STILL: "still deviating",
-    Kind.UNDECIDED: "no longer judged",
-    Kind.EXPLAINED: "deviating before, now a known bug",
-    Kind.FIXED: "fixed",
-    Kind.APPEARED: "only in the new run",
-    Kind.VANISHED: "only in the base run",
-    Kind.DECIDED: "judged now, not in the base run",
-    Kind.OTHERWISE: "passing, known or not judged in both, with other differences",
-}
-_SHORT = {
-    Kind.BROKEN: "newly deviating",
-    Kind.WORSE: "worse",
-    Kind.BUG: "with a known bug that came",
-    Kind.REWRITTEN: "deviating with changed programs",
-    Kind.DIFFERENT: "deviating differently",
-    Kind.REWORDED: "deviating with another text",
-    Kind.UNDECIDED: "no longer judged",
-    Kind.EXPLAINED: "now known",
-    Kind.FIXED: "fixed",
-    Kind.APPEARED: "new",
-    Kind.VANISHED: "gone",
-    Kind.DECIDED: "judged now",
-    Kind.OTHERWISE: "with other differences",
-}
 # Sections for each level.
 _BY_LEVEL = frozenset(list(Kind)[: list(Kind).index(Kind.UNDECIDED)])
 # Items with evidence.
@@ -119,9 +88,9 @@ def sections(comparison: Comparison) -> Iterator[Section]:
         if kind in _BY_LEVEL:
             for level in Level:
                 if weighed := [each for each in found if each.weight is level]:
-                    yield _section(kind, f"{_TITLES[kind]}: {level.words}", weighed, passing)
+                    yield _section(kind, f"{kind.heading}: {level.words}", weighed, passing)
         elif found:
-            yield _section(kind, _TITLES[kind], found, passing)
+            yield _section(kind, kind.heading, found, passing)
         if kind is Kind.REWRITTEN and comparison.flaky:
             yield _flaky(comparison)
 
@@ -140,7 +109,7 @@ def sentence(comparison: Comparison) -> tuple[str, str, str]:
     word = "REGRESSION" if comparison.regression else "no regression"
     if not comparison.regression and any(each.kind in REGRESSIONS for each in comparison.changes):
         word += f" with --fail-on {comparison.fail_on}"
-    parts = [_number(kind, found) for kind in _SHORT if (found := comparison.of(kind))]
+    parts = [_number(kind, found) for kind in Kind if kind.short and (found := comparison.of(kind))]
     parts += [f"{len(comparison.flaky)} flaky"] if comparison.flaky else []
     parts += [f"{still} still deviating"] if still else []
     if comparison.newly_contradicted:
@@ -155,7 +124,7 @@ def sentence(comparison: Comparison) -> tuple[str, str, str]:
 
 def _number(kind: Kind, changes: Sequence[Change]) -> str:
     """How many changes of one kind, and of which levels if they are worse."""
-    number = f"{len(changes)} {_SHORT[kind]}"
+    number = f"{len(changes)} {kind.short}"
     if kind not in REGRESSIONS:
         return number
     levels = Counter(change.weight for change in changes)
