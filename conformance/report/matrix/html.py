@@ -18,21 +18,8 @@ from conformance.cases.case import Case
 from conformance.report.difference import difference_lines
 from conformance.report.failure import rerun_line
 from conformance.report.html.pages import render_page
+from conformance.report.matrix import story
 from conformance.report.matrix.findings import Finding
-from conformance.report.matrix.story import (
-    contradictions,
-    counted,
-    facts,
-    failed_results,
-    failure_text,
-    nothing_failed,
-    options,
-    other_results,
-    run_trouble,
-    slowest,
-    time_of,
-    transitions,
-)
 from conformance.report.matrix.table import Absence, Cell, Column, Matrix, Row
 from conformance.report.program import is_folded, program_lines
 from conformance.repro.errors import NotExpressible
@@ -57,7 +44,6 @@ _CODES = {
     Outcome.ERROR: ("E", "E"),
 }
 _ABSENT = {Absence.NOT_FOR_IT: (".", "·"), Absence.NOT_RUN: ("-", "-")}
-_SLOWEST = 20
 # Stand-alone programs of failures on a page, about 15 kB each.
 _MOST_PROGRAMS = 40
 # Entries of one section; the list of cases has all.
@@ -67,31 +53,21 @@ _MOST = 40
 def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
     """Render the page."""
     known = [each for each in findings if any(each.names(row.id) for row in matrix.rows)]
-    by_surface = matrix.surfaces.items()
     return render_page(
         "report.html",
         styles=("report.css",),
         scripts=("matrix.js", "rows.js", "evidence.js", "report.js"),
         matrix=matrix,
+        story=story,
         data=payload(matrix, known),
         title=title(matrix),
-        failed=failed_results(matrix),
-        sections=[(title, outcome.value, found) for title, outcome, found in other_results(matrix)],
-        transitions=transitions(matrix),
-        contradictions=contradictions(matrix),
-        abi_with=abi_with,
-        facts=facts(matrix),
-        options=options(matrix),
+        counted=story.counted(matrix),
+        failed=story.failed_results(matrix),
+        transitions=story.transitions(matrix),
+        contradictions=story.contradictions(matrix),
+        options=story.options(matrix),
         findings=list(_rendered(known)),
-        slowest=slowest(matrix, _SLOWEST),
-        times=[
-            (surface, len(rows), [time_of(rows, place) for place in range(len(matrix.columns))])
-            for surface, rows in by_surface
-        ],
-        run_trouble=run_trouble,
-        counted=counted(matrix),
-        nothing_failed=nothing_failed(matrix),
-        failure_text=failure_text,
+        abi_with=abi_with,
         most=_MOST,
     )
 

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.report.markdown import escaped, table
+from conformance.report.matrix import story
 from conformance.report.matrix.findings import Finding
-from conformance.report.matrix.story import (
-    GroupedResult,
-    Transition,
-    also,
-    contradictions,
-    counted,
-    failed_results,
-    nothing_failed,
-    other_results,
-    run_trouble,
-    transitions,
-)
+from conformance.report.matrix.story import GroupedResult, Transition
 from conformance.report.matrix.table import Matrix
 from host.text import cut, first, one_line
 
@@ -31,24 +21,24 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
     """Render kernels, results by outcome, and changes."""
     lines = ["# user_events", "", _kernels(matrix)]
     for column in matrix.columns:
-        if trouble := run_trouble(column):
+        if trouble := story.run_trouble(column):
             lines += [f"**{escaped(column.label)}**: {escaped(trouble)}", ""]
         for covered in column.run.covered:
             lines += [f"{escaped(column.label)} covered {escaped(str(covered))}", ""]
-    failed = failed_results(matrix)
+    failed = story.failed_results(matrix)
     lines += _section("Failed", failed, findings)
     if not failed:
-        lines += [f"{nothing_failed(matrix).capitalize()}.", ""]
-    for title, _, results in other_results(matrix):
+        lines += [f"{story.nothing_failed(matrix).capitalize()}.", ""]
+    for title, _, results in story.other_results(matrix):
         lines += _section(title, results, findings)
-    if contradicted := contradictions(matrix):
+    if contradicted := story.contradictions(matrix):
         lines += ["## Contradicted switches", ""]
         for column, found in contradicted:
             here, dated = found.states
             states = f"{here} in {escaped(column.label)}, {dated} in its profile"
             lines.append(f"- {_code(found.switch)}: {states}: {escaped(found.says)}")
         lines.append("")
-    changes = transitions(matrix)
+    changes = story.transitions(matrix)
     lines += ["## What changed", ""] if changes else []
     for transition in reversed(changes):
         lines += _transition(transition, findings)
@@ -56,7 +46,7 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
 
 
 def _kernels(matrix: Matrix) -> str:
-    counts = counted(matrix)
+    counts = story.counted(matrix)
     rows = []
     for place, column in enumerate(matrix.columns):
         kernel = column.record.head.kernel
@@ -96,7 +86,7 @@ def _item(each: GroupedResult, findings: Sequence[Finding]) -> Iterator[str]:
     if row.sentence:
         yield f"  <br>{escaped(row.sentence)}"
     if each.alike:
-        yield f"  <br>also {escaped(also(each))}"
+        yield f"  <br>also {escaped(story.also(each))}"
     for finding in findings:
         if finding.names(row.id):
             yield f"  <br>finding: {finding.title}"

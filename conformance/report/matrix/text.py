@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.report.matrix.story import (
-    GroupedResult,
-    Transition,
-    also,
-    contradictions,
-    counted,
-    facts,
-    failed_results,
-    nothing_failed,
-    other_results,
-    run_trouble,
-    slowest,
-    transitions,
-)
+from conformance.report.matrix import story
+from conformance.report.matrix.story import GroupedResult, Transition
 from conformance.report.matrix.table import Matrix
 from conformance.results.outcome import RunVerdict
 from host.text import WIDTH, coloured, cut, first, one_line, wrapped
@@ -32,17 +20,17 @@ _COLOURS = {RunVerdict.PASS: "good", RunVerdict.NOT_BUILT: "notable"}
 def render_text(matrix: Matrix, *, colour: bool = False) -> str:
     """Render the table of kernels, then the sections."""
     lines = [*_kernels(matrix, colour=colour), *_notes(matrix), ""]
-    failed = _listed("failed", failed_results(matrix))
-    lines += failed or [nothing_failed(matrix), ""]
-    for title, _, found in other_results(matrix):
+    failed = _listed("failed", story.failed_results(matrix))
+    lines += failed or [story.nothing_failed(matrix), ""]
+    for title, _, found in story.other_results(matrix):
         lines += _listed(title.lower(), found)
-    for column, each in contradictions(matrix):
+    for column, each in story.contradictions(matrix):
         here, dated = each.states
         text = f"{each.switch}: {here} in {column.label}, {dated} in its profile ({each.says})"
         lines += [*wrapped(one_line(text), hanging=2), ""]
-    for transition in reversed(transitions(matrix)):
+    for transition in reversed(story.transitions(matrix)):
         lines += [*_transition(transition), ""]
-    longest = slowest(matrix, _SLOWEST)
+    longest = story.slowest(matrix, _SLOWEST)
     lines += ["slowest"] if longest else []
     for row, column, seconds in longest:
         lines += wrapped(f"{seconds:6.2f} s  {row.id} on {one_line(column.label)}", indent=2)
@@ -50,7 +38,7 @@ def render_text(matrix: Matrix, *, colour: bool = False) -> str:
 
 
 def _kernels(matrix: Matrix, *, colour: bool) -> Iterator[str]:
-    counts = counted(matrix)
+    counts = story.counted(matrix)
     table = [("release", "verdict", *(name for name, _ in counts))]
     for place, column in enumerate(matrix.columns):
         release = _cut(column.record.head.kernel.release, 12)
@@ -74,12 +62,12 @@ def _notes(matrix: Matrix) -> Iterator[str]:
         if kernel.profile != kernel.release:
             text = f"{column.label} is judged as {kernel.profile}"
             yield from wrapped(one_line(text), hanging=2)
-        if trouble := run_trouble(column):
+        if trouble := story.run_trouble(column):
             yield from wrapped(f"{one_line(column.label)}: {one_line(trouble)}", hanging=2)
         for covered in column.run.covered:
             text = f"{column.label} covered {covered}"
             yield from wrapped(one_line(text), hanging=2)
-    for fact in facts(matrix):
+    for fact in story.facts(matrix):
         if fact.differs and fact.name in ("suite", "accelerator"):
             pairs = zip(matrix.columns, fact.values, strict=True)
             values = ", ".join(f"{column.label} {value}" for column, value in pairs)
@@ -113,7 +101,7 @@ def _result(each: GroupedResult) -> Iterator[str]:
     if each.reason:
         yield from wrapped(_cut(each.reason, _REASON), indent=4)
     if each.alike:
-        yield from wrapped(f"also {also(each)}", indent=4, hanging=2)
+        yield from wrapped(f"also {story.also(each)}", indent=4, hanging=2)
 
 
 def _cut(text: str, most: int) -> str:
