@@ -23,6 +23,7 @@ __all__ = [
     "Outcome",
     "Variant",
     "all_variants",
+    "client",
     "honest",
     "judged",
     "variants_of",
@@ -69,6 +70,15 @@ class Attempt:
 def honest(variant: Variant, *, eager: bool = False, profile: Profile = PROFILE) -> Outcome:
     """Run a variant on the model instead of a kernel."""
     return Attempt(ModelExecutor(Model(profile), eager=eager), profile).run(variant)
+
+
+def client(
+    model: Model | None = None, kernel: Executor | None = None, *, ahead: bool = False
+) -> UserEvents:
+    """A client of a model in lock step with a kernel, by default another model."""
+    model = model or Model(PROFILE)
+    kernel = kernel or ModelExecutor(Model(model.profile))
+    return UserEvents(Lockstep(model, kernel, ahead=ahead))
 
 
 def judged(

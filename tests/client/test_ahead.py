@@ -9,13 +9,12 @@ import pytest
 
 from conformance import ops
 from conformance.client.executor import ModelExecutor
-from conformance.client.lockstep import Divergence, Lockstep, only_observation
+from conformance.client.lockstep import Divergence, only_observation
 from conformance.client.tracefs import ROOT
-from conformance.client.user_events import UserEvents
 from conformance.model.answers import Answer
 from conformance.model.machine import Model
 from conformance.ops import race, tasks
-from tests.cases.variants import PROFILE, Attempt, Outcome, Variant
+from tests.cases.variants import PROFILE, Attempt, Outcome, Variant, client
 from tests.runner.liar import Lie, lies, tell
 
 OPEN = ops.Open("p1", 3, "user_events_data", 0)
@@ -95,7 +94,7 @@ def test_wrong_answers_are_found_at_their_steps(
 
 def test_a_batch_ends_where_the_model_leaves_the_answer_open() -> None:
     executor = Batches()
-    ue = UserEvents(Lockstep(Model(PROFILE), executor, ahead=True))
+    ue = client(kernel=executor, ahead=True)
     event = ue.event()
     assert (event.errno, event.index, executor.sizes) == ("", 0, [])
     assert ue.tracefs.read(f"{ROOT}/events/user_events/{event.name}/id").ok
@@ -107,7 +106,7 @@ def test_a_batch_ends_where_the_model_leaves_the_answer_open() -> None:
 
 def test_memory_that_is_not_read_ends_the_run_ahead() -> None:
     executor = Batches(blind=True)
-    ue = UserEvents(Lockstep(Model(PROFILE), executor, ahead=True))
+    ue = client(kernel=executor, ahead=True)
     event = ue.event()
     ue.lockstep.catch_up()
     before = len(executor.sizes)

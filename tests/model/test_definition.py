@@ -8,17 +8,13 @@ from hypothesis import given
 from conformance import ops
 from conformance.abi import grammar
 from conformance.abi.profile import profile_for
-from conformance.client.executor import ModelExecutor
-from conformance.client.lockstep import Lockstep
-from conformance.client.user_events import UserEvents
 from conformance.model.errors import Errno, RawReturn
-from conformance.model.machine import Model
 from conformance.model.state.events import EventTable
 from conformance.model.text import definition
 from conformance.model.text.definition import Command, Field, parse_fields
 from conformance.model.text.jhash import bucket, bucket_bits, jhash
 from conformance.model.text.numbers import parse_unsigned
-from tests.cases.variants import PROFILE
+from tests.cases.variants import PROFILE, client
 from tests.model.generated import STEADY, arguments, fields
 
 
@@ -36,7 +32,7 @@ def test_shown_fields_parse_to_the_same_fields(text: str) -> None:
 @STEADY
 @given(fields)
 def test_a_line_of_dynamic_events_recreates_the_event(text: str) -> None:
-    ue = UserEvents(Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE))))
+    ue = client()
     data = ue.open_data()
     assert data.register(f"{ue.name()} {text}").errno == ""
     line = ue.tracefs.dynamic_events()
@@ -161,7 +157,7 @@ def test_every_bucket_is_used(abi: str, buckets: int) -> None:
 
 
 def test_status_is_in_bucket_order() -> None:
-    ue = UserEvents(Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE))))
+    ue = client()
     data = ue.open_data()
     names = [f"n{number}" for number in range(40)]
     for name in names:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.abi.profile import profile_for
 from conformance.model.errors import NotModelled
 from conformance.model.state.trace_instance import TOP, Instance, Record
 from conformance.model.state.world import World
 from conformance.model.tracing.instances import reset_after_deletion
-
-PROFILE = profile_for("6.12.117")
+from tests.cases.variants import PROFILE
 
 
 def full(**settings: bool | None) -> Instance:

@@ -13,13 +13,12 @@ from conformance import ops
 from conformance.abi.profile import Profile, profile_for
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Lockstep
-from conformance.client.user_events import UserEvents
 from conformance.model.answers import Answer, differences
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
 from conformance.model.state.world import Release
 from conformance.ops import Observation, Operation
-from tests.cases.variants import PROFILE
+from tests.cases.variants import PROFILE, client
 from tests.model.generated import STEADY, WATCHES, programs
 
 # A release of every generation, and of those with most changes.
@@ -159,9 +158,7 @@ def test_references_match_their_holders(program: list[Operation], profile: Profi
 def test_an_excluded_state_does_not_return(eager: bool) -> None:
     """An event that was seen to be removed stays so; one that was seen may still be removed."""
     model = Model(PROFILE)
-    kernel = ModelExecutor(Model(PROFILE), eager=eager)
-    lockstep = Lockstep(model, kernel)
-    ue = UserEvents(lockstep)
+    ue = client(model, ModelExecutor(Model(PROFILE), eager=eager))
     data = ue.open_data()
     word = data.register(ue.name()).word
     data.close()
@@ -197,10 +194,8 @@ def test_status_may_show_freed_memory_of_an_event_that_is_removed(
     shown: str, bugs: set[str] | None
 ) -> None:
     # The last reference is dropped at once: only the removal is pending.
-    profile = profile_for("6.12.117,deferred_release=no")
-    model = Model(profile)
-    lockstep = Lockstep(model, ModelExecutor(Model(profile)))
-    ue = UserEvents(lockstep)
+    model = Model(profile_for("6.12.117,deferred_release=no"))
+    ue = client(model)
     data = ue.open_data()
     name = ue.name("long_enough")
     word = data.register(name).word

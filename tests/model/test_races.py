@@ -7,7 +7,7 @@ import os
 import pytest
 
 from conformance import ops
-from conformance.abi.profile import profile_for
+from conformance.client.executor import ModelExecutor
 from conformance.client.tracefs import STATUS
 from conformance.model.answers import Answer, differences
 from conformance.model.errors import TooManyStates
@@ -15,23 +15,23 @@ from conformance.model.machine import Model
 from conformance.ops import race as races
 from conformance.ops.race import Add, Race, Track
 from conformance.ops.tasks import THREAD, Clone, SpawnDriver
+from tests.cases.variants import PROFILE
 
 ADDRESS = 0x2000_0000
 
 
 def two_tasks() -> Model:
     """Tasks a and b, which share memory and the descriptors 7 and 8."""
-    model = Model(profile_for("6.12"))
-    for operation in (
+    model = Model(PROFILE)
+    program = (
         SpawnDriver("d"),
         Clone("d", "a", 0),
         Clone("a", "b", THREAD),
         ops.Mmap("a", ADDRESS, 4096, 3, 2),
         ops.Open("a", 7, STATUS, os.O_RDONLY),
         ops.Open("a", 8, STATUS, os.O_RDONLY),
-    ):
-        model.step(operation)
-        model.narrow(operation, ops.Observation(0))
+    )
+    ModelExecutor(model).execute(program, ())
     return model
 
 

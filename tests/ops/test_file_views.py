@@ -6,14 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.abi.profile import profile_for
-from conformance.client.executor import ModelExecutor
-from conformance.client.lockstep import Lockstep
-from conformance.client.user_events import UserEvents
 from conformance.model.errors import NotModelled
-from conformance.model.machine import Model
 from conformance.ops import View
 from conformance.ops.decoding.file_views import read
+from tests.cases.variants import client
 from tests.model.generated import STEADY
 
 PREFIX = "t00001_"
@@ -144,8 +140,7 @@ def test_counts_omit_sizes_and_times() -> None:
 
 def test_exact_view_of_a_format_is_not_modelled() -> None:
     """An exact comparison would report the kernel's id as a difference."""
-    profile = profile_for("6.12.117")
-    ue = UserEvents(Lockstep(Model(profile), ModelExecutor(Model(profile))))
+    ue = client()
     ue.open_data().register(f"{ue.name()} u32 a")
     path = ue.tracefs.event_path(ue.name(), "format")
     assert "ID: N" in ue.tracefs.read(path, View.ARRAYS).text

@@ -8,9 +8,6 @@ import pytest
 
 from conformance.abi.profile import Profile, profile_for
 from conformance.cases.case import Case, Isolation, Tier
-from conformance.client.executor import ModelExecutor
-from conformance.client.lockstep import Lockstep
-from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
 from conformance.runner.switch_probes import (
     AdaptedProfile,
@@ -19,8 +16,8 @@ from conformance.runner.switch_probes import (
     Probe,
     SwitchMeasurement,
 )
+from tests.cases.variants import PROFILE, client
 
-PROFILE = profile_for("6.12.117")
 EBADF, PERSIST, MULTI = "ebadf_when_disabled", "persist", "multi_format"
 
 
@@ -207,7 +204,7 @@ def test_unknown_switch_is_refused() -> None:
 def test_all_worlds_of_the_model_share_the_profile() -> None:
     """A switch that is read in a copy of a world, while references are pending."""
     profile = adapted("null_arguments_matched")
-    ue = UserEvents(Lockstep(Model(profile), ModelExecutor(Model(profile))))
+    ue = client(Model(profile))
     process = ue.new_process()
     process.open_data().register(ue.name() + " u32 a", flags=1)
     process.exit()
