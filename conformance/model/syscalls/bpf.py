@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from conformance import ops
 from conformance.abi.bpf import BPF_F_STRICT_ALIGNMENT, Command
 from conformance.model.answers import Answer
-from conformance.model.bpf import maps, programs
-from conformance.model.bpf.log import Log
+from conformance.model.bpf import maps
 from conformance.model.bpf.maps import Map
+from conformance.model.bpf.programs import Program
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
 from conformance.model.state.copies import copied
 from conformance.model.state.namespaces import CONFIDENTIALITY
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
-from conformance.model.syscalls import bpf_attributes
+from conformance.model.syscalls import bpf_attributes, bpf_load
 from conformance.ops.credentials import Capability
 
 _BY_KEY = (
@@ -95,25 +95,16 @@ def _check_capable(process: Process) -> None:
         raise Errno("EPERM")
 
 
-def _load(world: World, process: Process, attributes: Mapping[str, int]) -> programs.Program:
-    flags = attributes["prog_flags"]
-    if flags & ~BPF_F_STRICT_ALIGNMENT:
+def _load(world: World, process: Process, attributes: Mapping[str, int]) -> Program:
+    if attributes["prog_flags"] & ~BPF_F_STRICT_ALIGNMENT:
         raise NotModelled("flags of a program")
     _check_capable(process)
     if not process.credentials.perfmon:
         raise NotModelled("a program loaded with CAP_BPF and without CAP_PERFMON")
     if world.lockdown >= CONFIDENTIALITY:
         raise NotModelled("helpers that read kernel memory, under lockdown")
-    request = programs.LoadAttributes(
-        attributes["prog_type"],
-        attributes["insn_cnt"],
-        attributes["insns"],
-        attributes["license"],
-        flags,
-    )
-    log = Log(attributes["log_level"], attributes["log_size"], attributes["log_buf"])
-    return programs.load(
-        world.profile, process.memory, lambda number: _map_of(process, number), request, log
+    return bpf_load.load(
+        world.profile, process.memory, attributes, lambda number: _map_of(process, number)
     )
 
 
