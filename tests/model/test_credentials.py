@@ -7,7 +7,6 @@ import os
 import pytest
 
 from conformance import ops
-from conformance.client.executor import ModelExecutor
 from conformance.model.machine import Model
 from conformance.ops import Operation
 from conformance.ops.credentials import (
@@ -25,8 +24,13 @@ from tests.cases.variants import PROFILE
 
 def answers(*program: Operation) -> list[str]:
     """The errno of each operation of a process that starts as root."""
-    kernel = ModelExecutor(Model(PROFILE))
-    return [each.errno for each in kernel.execute((ops.Spawn("p"), *program), ())[1:]]
+    model = Model(PROFILE)
+    errnos = []
+    for operation in (ops.Spawn("p"), *program):
+        (answer,) = model.step(operation)
+        model.narrow(operation, ops.Observation(answer.value or 0, answer.errno, answer.data))
+        errnos.append(answer.errno)
+    return errnos[1:]
 
 
 DATA = "/sys/kernel/tracing/user_events_data"

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from conformance import ops
 from conformance.abi.profile import Profile, profile_for
+from conformance.client import tracefs
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Lockstep
+from conformance.client.user_events import UserEvents
 from conformance.model.answers import Answer, differences
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
@@ -154,17 +156,22 @@ def test_references_match_their_holders(program: list[Operation], profile: Profi
         assert event.references == held
 
 
+def leave(ue: UserEvents, name: str) -> ops.ReadFile:
+    """Leave an event whose removal is pending; the read that may show it."""
+    data = ue.open_data()
+    word = data.register(name).word
+    data.close()
+    ue.open_data().unregister(word)
+    ue.tracefs.mode(tracefs.STATUS)
+    return ops.ReadFile("root", tracefs.STATUS, ops.View.OWN, ue.prefix)
+
+
 @pytest.mark.parametrize("eager", [False, True])
 def test_an_excluded_state_does_not_return(eager: bool) -> None:
     """An event that was seen to be removed stays so; one that was seen may still be removed."""
     model = Model(PROFILE)
     ue = client(model, ModelExecutor(Model(PROFILE), eager=eager))
-    data = ue.open_data()
-    word = data.register(ue.name()).word
-    data.close()
-    ue.open_data().unregister(word)
-    status = ops.ReadFile("root", "/sys/kernel/tracing/user_events_status", ops.View.OWN, ue.prefix)
-    ue.tracefs.mode("/sys/kernel/tracing/user_events_status")
+    status = leave(ue, ue.name())
     there, gone = f"{ue.name()}\n".encode(), b""
     assert promised(model, status) == {there, gone}
     seen = ue.tracefs.status()
@@ -196,13 +203,8 @@ def test_status_may_show_freed_memory_of_an_event_that_is_removed(
     # The last reference is dropped at once: only the removal is pending.
     model = Model(profile_for("6.12.117,deferred_release=no"))
     ue = client(model)
-    data = ue.open_data()
     name = ue.name("long_enough")
-    word = data.register(name).word
-    data.close()
-    ue.open_data().unregister(word)
-    status = ops.ReadFile("root", "/sys/kernel/tracing/user_events_status", ops.View.OWN, ue.prefix)
-    ue.tracefs.mode(status.path)
+    status = leave(ue, name)
     text = shown.format(name, name[:-1], name[:8]).encode("latin-1")
     model.step(status)
     found = model.narrow(status, ops.Observation(0, data=text))
