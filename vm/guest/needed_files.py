@@ -27,8 +27,8 @@ def import_all() -> None:
     """Import what the guest's half imports, also what it imports on demand."""
     import importlib
 
-    modules = ("init", "supervisor", "io_uring", "task_driver", "shell", "programs", "kernel_facts")
-    for name in modules:
+    on_demand = ("io_uring", "task_driver", "races", "shell", "programs", "kernel_facts")
+    for name in ("init", "supervisor", *on_demand):
         module = importlib.import_module(f"vm.guest.{name}")
     # It imports json and others when it is called.
     module.describe()

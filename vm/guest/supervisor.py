@@ -118,7 +118,7 @@ class Supervisor(Server):
     def _info(self) -> Outcome:
         # "info" is called before a snapshot is saved: restored guests have these modules loaded,
         # and the boot does not wait for them.
-        from vm.guest import io_uring, task_driver  # noqa: F401
+        from vm.guest import io_uring, races, task_driver  # noqa: F401
 
         described = kernel_facts.describe()
         return len(described), 0, described

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 from errno import EBADF, EFAULT, EINVAL
 
 from vm.guest import syscalls
-from vm.guest.races import Track
 from vm.guest.serving import BadCall
 from vm.guest.task_program import COUNT, MAILBOXES_FD, Mailboxes
-from vm.guest.tasks import CALL32, CALL64, EmptySlot, Task, shares_descriptors
+from vm.guest.tasks import CALL32, CALL64, CLONE_FILES, EmptySlot, Task
 
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
@@ -31,11 +29,11 @@ _DIGITS = 19
 
 
 class Driver:
-    """The tasks of one actor by name, each with its descriptors by slot."""
+    """The tasks of one actor, by name."""
 
     def __init__(self, slots: dict[int, int] | Slots, port: int) -> None:
         """`slots` belong to the actor; tasks close its `port`."""
-        self._slots: dict[str | None, dict[int, int] | Slots] = {None: slots}
+        self._slots = slots
         self._port = port
         self._tasks: dict[str, Task] = {}
         self._mailboxes = Mailboxes()
@@ -61,9 +59,9 @@ class Driver:
         try:
             task.make(None if maker is None else self._tasks[maker])
         except OSError:
-            self.forget(name)
+            self.forget(task)
             raise
-        if maker is None and not shares_descriptors(flags):
+        if maker is None and not flags & CLONE_FILES:
             # A port can only be opened once, so the task must not keep it open.
             task.call(_SYS_CLOSE, self._port)
         return task.tid, 0, None
@@ -74,10 +72,13 @@ class Driver:
         free = [number for number in range(1, COUNT) if number not in taken]
         if name in self._tasks or not free:
             raise BadCall(f"no room for a task {name!r}")
-        task = self._tasks[name] = Task(self._mailboxes, free[0], flags)
-        shared = shares_descriptors(flags)
-        self._slots[name] = self._slots[maker] if shared else dict(self._slots[maker])
+        slots = self._slots if maker is None else self._tasks[maker].slots
+        task = self._tasks[name] = Task(self._mailboxes, name, free[0], flags, slots)
         return task
+
+    def find(self, name: str) -> Task:
+        """The task of a name.  Raises KeyError."""
+        return self._tasks[name]
 
     def via(self, name: str, call: list[Any]) -> Outcome:
         """Perform one call in a task."""
@@ -85,20 +86,7 @@ class Driver:
             task, form = self._tasks[name], self._handlers[call[0]]
         except (KeyError, IndexError, TypeError):
             raise BadCall(f"unknown task or call: {name!r} {call!r:.200}") from None
-        return form(task, name, *call[1:])
-
-    def race(self, tracks: list[list[Any]]) -> Outcome:
-        """Run several tasks concurrently; the data counts the return values of each call."""
-        begun = [Track(self, self._tasks[name], name, *rest) for name, *rest in tracks]
-        self._mailboxes.gate().value = len(begun)
-        for track in begun:
-            track.begin()
-        tallies = json.dumps([track.end() for track in begun]).encode()
-        return len(tallies), 0, tallies
-
-    def slots_of(self, name: str) -> dict[int, int] | Slots:
-        """The descriptors of a task by slot."""
-        return self._slots[name]
+        return form(task, *call[1:])
 
     def end(self) -> Outcome:
         """Kill all tasks."""
@@ -107,33 +95,25 @@ class Driver:
         os.close(MAILBOXES_FD)
         return 0, 0, None
 
-    def _int80(
-        self, task: Task, name: str, number: int, arguments: list[Any], slot: int | None
-    ) -> Outcome:
-        return self._sys(task, name, number, arguments, slot, CALL32)
+    def _int80(self, task: Task, number: int, arguments: list[Any], slot: int | None) -> Outcome:
+        return self._sys(task, number, arguments, slot, CALL32)
 
     def _sys(
-        self,
-        task: Task,
-        name: str,
-        number: int,
-        arguments: list[Any],
-        slot: int | None,
-        kind: int = CALL64,
+        self, task: Task, number: int, arguments: list[Any], slot: int | None, kind: int = CALL64
     ) -> Outcome:
         task.clear()
         try:
-            plain, out = task.arguments(arguments, self._slots[name])
+            plain, out = task.arguments(arguments)
         except EmptySlot:
             return -1, EBADF, None
         value, errno = task.call(number, *plain, kind=kind)
         if errno == 0 and slot is not None:
-            self._slots[name][slot] = value
+            task.slots[slot] = value
             value = 0
         data = task.bytes_at(out, value) if out is not None and value > 0 else None
         return value, errno, data
 
-    def _peek(self, task: Task, name: str, where: int, length: int) -> Outcome:
+    def _peek(self, task: Task, where: int, length: int) -> Outcome:
         data, errno = syscalls.read_memory(task.tid, where, length)
         if errno != EFAULT:
             return (-1, errno, None) if errno else (length, 0, data)
@@ -145,24 +125,23 @@ class Driver:
             data += piece
         return length, 0, data
 
-    def _poke(self, task: Task, name: str, where: int, content: str) -> Outcome:
+    def _poke(self, task: Task, where: int, content: str) -> Outcome:
         value, errno = syscalls.write_memory(task.tid, where, bytes.fromhex(content))
         return value, errno, None
 
-    def _put_fd(self, task: Task, name: str, where: int, slot: int) -> Outcome:
-        if slot not in self._slots[name]:
+    def _put_fd(self, task: Task, where: int, slot: int) -> Outcome:
+        if slot not in task.slots:
             return -1, EBADF, None
-        number = self._slots[name][slot].to_bytes(4, "little")
-        return self._poke(task, name, where, number.hex())
+        return self._poke(task, where, task.slots[slot].to_bytes(4, "little").hex())
 
-    def _take_fd(self, task: Task, name: str, where: int, slot: int) -> Outcome:
-        value, errno, data = self._peek(task, name, where, 4)
+    def _take_fd(self, task: Task, where: int, slot: int) -> Outcome:
+        value, errno, data = self._peek(task, where, 4)
         if data is not None:
-            self._slots[name][slot] = int.from_bytes(data, "little")
+            task.slots[slot] = int.from_bytes(data, "little")
             value = 0
         return value, errno, None
 
-    def _number(self, task: Task, name: str, path: str, where: int) -> Outcome:
+    def _number(self, task: Task, path: str, where: int) -> Outcome:
         """Store the decimal number in a file, read by the actor, as eight bytes."""
         try:
             descriptor = os.open(path, os.O_RDONLY)
@@ -172,9 +151,9 @@ class Driver:
         os.close(descriptor)
         if not digits.isdigit():
             return -1, EINVAL, None
-        return self._poke(task, name, where, int(digits).to_bytes(8, "little").hex())
+        return self._poke(task, where, int(digits).to_bytes(8, "little").hex())
 
-    def _spill(self, task: Task, name: str, path: str, content: str, flags: int) -> Outcome:
+    def _spill(self, task: Task, path: str, content: str, flags: int) -> Outcome:
         """Open a file, write once and close."""
         task.clear()
         where = task.place(os.fsencode(path) + b"\0")
@@ -186,40 +165,36 @@ class Driver:
         task.call(_SYS_CLOSE, opened)
         return value, errno, None
 
-    def _exec(self, task: Task, name: str, path: str) -> Outcome:
+    def _exec(self, task: Task, path: str) -> Outcome:
         """Execute a program; the value is the new thread id, which is that of the process."""
         value, errno = task.execute(path)
-        if errno == 0:
-            # execve unshares the descriptor table.
-            self._slots[name] = dict(self._slots[name])
-            value = task.tid
-        return value, errno, None
+        return value if errno else task.tid, errno, None
 
-    def _tid(self, task: Task, name: str) -> Outcome:
+    def _tid(self, task: Task) -> Outcome:
         return task.tid, 0, None
 
-    def _exit(self, task: Task, name: str, status: int) -> Outcome:
+    def _exit(self, task: Task, status: int) -> Outcome:
         task.leave(status & 0xFF, alone=False)
         self._await_threads(task)
-        return self.forget(name)
+        return self.forget(task)
 
-    def _exit_task(self, task: Task, name: str, status: int) -> Outcome:
+    def _exit_task(self, task: Task, status: int) -> Outcome:
         task.leave(status & 0xFF, alone=True)
-        return self.forget(name)
+        return self.forget(task)
 
-    def _die(self, task: Task, name: str) -> Outcome:
+    def _die(self, task: Task) -> Outcome:
         task.kill()
         self._await_threads(task)
-        return self.forget(name)
+        return self.forget(task)
 
     def _await_threads(self, ended: Task) -> None:
         for task in self._tasks.values():
             if task.pid == ended.pid:
                 task.wait()
 
-    def forget(self, name: str) -> Outcome:
+    def forget(self, task: Task) -> Outcome:
         """Remove a task that has ended."""
-        del self._tasks[name], self._slots[name]
+        del self._tasks[task.name]
         return 0, 0, None
 
 

@@ -67,10 +67,6 @@ class Mailboxes:
         self.memory = memoryview((ctypes.c_ubyte * length).from_address(MAILBOXES)).cast("B")
         self.enter = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64, ctypes.c_uint64)(CODE)
 
-    def gate(self) -> ctypes.c_uint32:
-        """The number of tasks that have not arrived at the gate."""
-        return ctypes.c_uint32.from_address(GATE)
-
     def _program(self) -> None:
         """Create the program for execve as a memfd."""
         memfd = os.memfd_create("task")
@@ -84,6 +80,11 @@ class Mailboxes:
         _, errno = syscalls.syscall(9, where, length, rights, flags, file, offset)
         if errno:
             raise OSError(errno, os.strerror(errno))
+
+
+def close_gate(tasks: int) -> None:
+    """Keep the tasks of a race waiting until so many have arrived."""
+    ctypes.c_uint32.from_address(GATE).value = tasks
 
 
 def program() -> bytes:

@@ -68,13 +68,24 @@ class EmptySlot(Exception):
 
 
 class Task:
-    """One task, driven through its mailbox.  Raises TaskLost if it does not answer."""
+    """One task, driven through its mailbox.  Raises TaskLost if it does not answer.
 
-    def __init__(self, mailboxes: Mailboxes, number: int, flags: int) -> None:
+    `slots` are its descriptors.
+    """
+
+    def __init__(
+        self,
+        mailboxes: Mailboxes,
+        name: str,
+        number: int,
+        flags: int,
+        makers_slots: dict[int, int] | Slots,
+    ) -> None:
         """`flags` are those of clone(2); the task is not created yet."""
         if not 0 < number < COUNT:
             raise ValueError(f"mailbox {number}: there are 1 to {COUNT - 1}")
         self._mailboxes = mailboxes
+        self.name = name
         self.number = number
         self._offset = number * MAILBOX
         self.where = MAILBOXES + self._offset
@@ -82,6 +93,7 @@ class Task:
         self.is_thread = bool(flags & CLONE_THREAD)
         # The supervisor becomes the parent and reaps the task.  Threads send no signal.
         self.flags = flags | (0 if self.is_thread else syscalls.CLONE_PARENT | syscalls.SIGCHLD)
+        self.slots = makers_slots if flags & CLONE_FILES else dict(makers_slots)
         self.tid = self.pid = 0
         self._word().value = 0
 
@@ -142,9 +154,7 @@ class Task:
         ]
         return found + [(others, None)] * bool(others)
 
-    def arguments(
-        self, arguments: list[Any], slots: dict[int, int] | Slots
-    ) -> tuple[list[int], int | None]:
+    def arguments(self, arguments: list[Any]) -> tuple[list[int], int | None]:
         """The arguments as integers, and the address of an {"out": size}.
 
         Raises EmptySlot, ValueError.
@@ -157,9 +167,9 @@ class Task:
                 continue
             ((kind, content),) = argument.items()
             if kind == "fd":
-                if content not in slots:
+                if content not in self.slots:
                     raise EmptySlot
-                plain.append(slots[content])
+                plain.append(self.slots[content])
             elif kind == "in":
                 plain.append(self.place(bytes.fromhex(content)))
             elif kind == "out":
@@ -200,8 +210,9 @@ class Task:
             _SYS_EXECVEAT, directory & _MASK, name, arguments, environment, flags
         )
         if errno == 0:
-            # execve ends all other threads and makes this one the leader.
+            # execve ends all other threads, makes this one the leader and unshares descriptors.
             self.tid, self.is_thread = self.pid, False
+            self.slots = dict(self.slots)
         return value, errno
 
     def leave(self, status: int, *, alone: bool) -> None:
@@ -268,8 +279,3 @@ class Task:
             syscalls.syscall(_SYS_FUTEX, self.where, _FUTEX_WAIT, kind, limit)
         value = ctypes.c_int64.from_address(self.where + _ANSWER).value
         return (-1, -value) if -4096 < value < 0 else (value, 0)
-
-
-def shares_descriptors(flags: int) -> bool:
-    """Whether a task with these clone flags shares the descriptors of its maker."""
-    return bool(flags & CLONE_FILES)
