@@ -6,10 +6,13 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import Any
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
-from conformance.cases.case import Tier
+from conformance.cases.case import Case, Tier
+from conformance.cases.surfaces import place
+from conformance.cases.variants import Variant, all_variants
 from conformance.cli.output import print_json
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.frozen import DOCS, FrozenList
@@ -18,22 +21,24 @@ from kernels.catalog.catalog import load_catalog
 from kernels.errors import UserMistake
 from kernels.store.store import Store
 
-if TYPE_CHECKING:
-    from conformance.report.specification.page import Sentence
-
 
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A case with the ids of its selected variants (its own id if it has none), and its place."""
 
-    sentence: Sentence
+    case: Case
     ids: tuple[str, ...]
     file: str
     line: int
 
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The ids, unless the case has no variants."""
+        return self.ids if self.ids != (self.case.id,) else ()
+
     def to_json(self) -> dict[str, Any]:
         """For --json."""
-        case = self.sentence.case
+        case = self.case
         return {
             "id": case.id,
             "sentence": case.sentence,
@@ -45,13 +50,13 @@ class Listed:
             "bugs": list(case.bugs),
             "file": self.file,
             "line": self.line,
-            "variants": [each for each in self.ids if each != case.id],
+            "variants": list(self.variants),
         }
 
     def lines(self) -> Iterator[str]:
         """For people."""
-        case = self.sentence.case
-        number = f", {counted(len(self.ids), 'variant')}" if self.sentence.variants else ""
+        case = self.case
+        number = f", {counted(len(self.ids), 'variant')}" if self.variants else ""
         head, place = f"{case.id} ({case.level}{number})", f"{self.file}:{self.line}"
         yield from [f"{head} {place}"] if len(head) + len(place) < WIDTH else [head, f"    {place}"]
         yield from wrapped(case.sentence, indent=4)
@@ -93,7 +98,7 @@ def _perform(arguments: argparse.Namespace) -> int:
     else:
         for each in found:
             sys.stdout.write("".join(f"{line}\n" for line in each.lines()))
-        if len(found) == 1 and found[0].sentence.variants:
+        if len(found) == 1 and found[0].variants:
             sys.stdout.write("\n".join(wrapped(", ".join(found[0].ids), indent=4)) + "\n")
         number = sum(len(each.ids) for each in found)
         sys.stdout.write(f"{counted(len(found), 'case')}, {number:,} with variants\n")
@@ -129,7 +134,6 @@ def _frozen(found: Sequence[Listed]) -> str:
 def select(keyword: str, profile: Profile | None, tier: str | None = None) -> Sequence[Listed]:
     """The cases that -k selects, of a tier, that apply to a profile.  Raises UserMistake."""
     # Imported late: pytest takes a while.
-    from conformance.report.specification.page import all_sentences
     from conformance.runner.case_location import defined_at
     from conformance.session.selection import BadExpression, expression, matches
 
@@ -137,19 +141,18 @@ def select(keyword: str, profile: Profile | None, tier: str | None = None) -> Se
         wanted = expression(keyword)
     except BadExpression as error:
         raise UserMistake(str(error), "write words with and, or, not") from error
-    found = []
-    for each in all_sentences():
-        if profile is not None and not each.case.applies(profile):
-            continue
-        quick = tier == Tier.QUICK
-        if quick and each.case.tier is not Tier.QUICK:
-            continue
-        rows = [row for row in each.variants if not (quick and row in each.full)]
-        ids = [f"{each.case.id}.{row}" for row in rows] or [each.case.id]
-        selected = tuple(id for id in ids if matches(wanted, id))
-        if selected:
-            found.append(Listed(each, selected, *defined_at(each.function)))
-    return found
+    found: dict[Case, list[Variant]] = {}
+    for each in sorted(all_variants(), key=lambda each: place(each.case.surface)):
+        applies = profile is None or each.case.applies(profile)
+        in_tier = tier != Tier.QUICK or each.tier is Tier.QUICK
+        if applies and in_tier and matches(wanted, each.id):
+            found.setdefault(each.case, []).append(each)
+    listed = []
+    for case, variants in found.items():
+        function = variants[0].function
+        assert isinstance(function, FunctionType)
+        listed.append(Listed(case, tuple(each.id for each in variants), *defined_at(function)))
+    return listed
 
 
 def _profile(kernel: str | None, abi: str | None) -> Profile | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.cases.case import Case
-from conformance.report.specification.page import all_sentences
+from conformance.cases.variants import all_variants
 from conformance.results.case_result import CaseResult, aftermath_of
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.outcome import Level, Outcome, RunVerdict, SkipReason, failing
@@ -51,12 +51,11 @@ class SelectedCases:
 
         Raises UnknownCase.
         """
-        known = {
-            each.case: frozenset(f"{each.case.id}.{row}" for row in each.variants) or {each.case.id}
-            for each in all_sentences()
-        }
+        known: dict[Case, set[str]] = {}
+        for each in all_variants():
+            known.setdefault(each.case, set()).add(each.id)
         selected: dict[Case, frozenset[str]] = {}
-        for name in (aftermath_of(each) or each for each in names):
+        for name in (aftermath_of(name) or name for name in names):
             found = {
                 case: frozenset(ids if name == case.id else {name})
                 for case, ids in known.items()

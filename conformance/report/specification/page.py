@@ -10,32 +10,29 @@ import argparse
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 
 from conformance.abi.profile import NAMED, Profile, profile_for
 from conformance.abi.switches import BY_NAME, DERIVED
-from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, declared
+from conformance.cases.case import Case, declared
 from conformance.cases.discovery import case_modules
 from conformance.cases.surfaces import place
+from conformance.cases.variants import variants_of
 from conformance.report.html.pages import render_page
 from conformance.report.specification.abi_tables import releases
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What one case proves: its sentence, further paragraphs, its function, and the ids of its
-    variants; ``full`` are those of them that only the full tier has.
-    """
+    """What one case proves: its sentence, further paragraphs, and the ids of its variants."""
 
     case: Case
     text: str
     more: str
-    function: FunctionType
     variants: tuple[str, ...]
-    full: frozenset[str]
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
@@ -80,33 +77,18 @@ def surfaces(modules: Sequence[ModuleType]) -> list[Surface]:
     return [Surface(name, tuple(found[name])) for name in sorted(found, key=place)]
 
 
-def all_sentences() -> list[Sentence]:
-    """The sentences of all cases, in the order of the page."""
-    return [each for one in surfaces(case_modules()) for each in one.sentences]
-
-
 def _sentences(module: ModuleType) -> Iterator[Sentence]:
     for function in vars(module).values():
         case = declared(function)
         if case is not None and function.__module__ == module.__name__:
-            rows = dict(_variants(function))
-            full = frozenset(name for name, is_full in rows.items() if is_full)
-            yield Sentence(case, *_docstring(function), function, tuple(rows), full)
+            ids = (each.id.removeprefix(case.id)[1:] for each in variants_of(function))
+            yield Sentence(case, *_docstring(function), tuple(filter(None, ids)))
 
 
 def _docstring(documented: object) -> tuple[str, str]:
     """The first paragraph on one line, and the other paragraphs."""
     first, _, more = (inspect.getdoc(documented) or "").partition("\n\n")
     return " ".join(first.split()), more.strip()
-
-
-def _variants(function: Callable[..., None]) -> Iterator[tuple[str, bool]]:
-    """The variant parts of the ids of a case, and whether only the full tier has them."""
-    every = getattr(function, "pytestmark", ())
-    marks = [each for each in every if each.name == VARIANTS_MARK.name]
-    for rows in itertools.product(*(mark.args[1] for mark in marks)) if marks else ():
-        full = any(mark.name == FULL_MARK.name for row in rows for mark in row.marks)
-        yield "-".join(str(row.id) for row in rows), full
 
 
 def profiles() -> list[Profile]:
