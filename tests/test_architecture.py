@@ -30,8 +30,8 @@ FLOOR = {room: number for number, floor in enumerate(FLOORS, 1) for room in floo
 
 # Folders and top-level modules of the model from the ground up: each imports only earlier ones.
 MODEL = (
-    *("errors", "pages", "memory", "answers", "text", "bpf", "state", "handlers"),
-    *("tracing", "user_events", "tracefs", "syscalls", "historical", "machine"),
+    *("errors", "answers", "memory", "text", "bpf", "state"),
+    *("tracing", "user_events", "tracefs", "syscalls", "machine"),
 )
 # Independent of each other and of everything else: each is an interface of its own.
 APART = (

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from conformance import ops
-from conformance.abi.profile import Generation, Profile
+from conformance.abi.profile import Profile
 from conformance.model.answers import FREED, Answer, Difference, differences
 from conformance.model.errors import Errno, TooManyStates
-from conformance.model.handlers import Handlers
-from conformance.model.historical import rfc_v1
-from conformance.model.historical.rfc_v1_events import RfcTable
 from conformance.model.state.copies import copied, frozen, thawed
 from conformance.model.state.world import FixUp, Release, Remove, Transition, World
 from conformance.model.syscalls import races, scope
 from conformance.model.syscalls.bpf import choices
-from conformance.model.syscalls.dispatch import HANDLERS, perform
+from conformance.model.syscalls.dispatch import perform
 from conformance.model.tracefs import event_paths, files
 from conformance.model.tracing import kernel_events
 from conformance.model.user_events import status_file
@@ -34,11 +31,6 @@ MAX_STATES = 256
 # Limit of the states after a race.
 _MAX_RACED = 4 * MAX_STATES
 _FREED = "status-reads-freed-event"
-
-# Operations that a generation handles differently.
-_HISTORICAL: Mapping[Generation, Handlers] = {
-    Generation.RFC_V1: {**HANDLERS, **rfc_v1.HANDLERS},
-}
 
 Kinds = tuple[type[Transition], ...]
 Learned = TypeVar("Learned")
@@ -57,8 +49,7 @@ class Model:
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
-        table = RfcTable(profile) if profile.generation is Generation.RFC_V1 else None
-        self._worlds = [World.fresh(profile, table)]
+        self._worlds = [World.fresh(profile)]
         self._candidates: list[_Candidate] = []
         #: Known bugs of the kernel that alone explain an observation.
         self.bugs: set[str] = set()
@@ -165,7 +156,7 @@ def _candidates(
                     raise TooManyStates("the race has too many outcomes: let fewer words wait")
             continue
         overtaken = _overtaken(world, operation)
-        answer = perform(world, operation, _handlers(world.profile))
+        answer = perform(world, operation)
         if overtaken is not None:
             refused = Answer(-1, "ENODEV")
             candidates.append(_Candidate(_watching(refused, overtaken, watches), overtaken))
@@ -185,10 +176,6 @@ def _before(worlds: Sequence[World], operation: ops.Operation, kinds: Kinds) -> 
         together.setdefault(scope.event_names(world, operation), []).append(world)
     started = [_reachable(group, kinds, names) for names, group in together.items()]
     return started[0] if len(started) == 1 else _unique([*itertools.chain(*started)])
-
-
-def _handlers(profile: Profile) -> Handlers:
-    return _HISTORICAL.get(profile.generation, HANDLERS)
 
 
 def _step(world: World, operation: ops.Operation, fixing: bool) -> list[tuple[Answer, World]]:

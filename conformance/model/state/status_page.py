@@ -7,9 +7,15 @@ user_event_register_clear, user_event_parse.
 from __future__ import annotations
 
 from conformance.abi.profile import Generation, Profile
+from conformance.abi.uapi import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT_PERF
 from conformance.model.errors import Errno
 from conformance.model.memory.pages import PAGE_SIZE, Page
 
+# EVENT_STATUS_*: the kinds of probes on an event, and how texts call them.
+STATUS_FTRACE = 1 << EVENT_BIT_FTRACE
+STATUS_PERF = 1 << EVENT_BIT_PERF
+STATUS_OTHER = 1 << EVENT_BIT_OTHER
+USERS = {STATUS_FTRACE: "ftrace", STATUS_PERF: "perf", STATUS_OTHER: "other"}
 # Index 0 stays free, for programs that registered no event.
 FIRST_INDEX = 1
 _BITS = 8

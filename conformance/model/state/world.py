@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from conformance.abi.profile import Generation, Profile
-from conformance.abi.uapi import EVENT_BIT_FTRACE, EVENT_BIT_OTHER, EVENT_BIT_PERF
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory.pages import Page
 from conformance.model.state.event_file import EventFile
@@ -19,14 +18,15 @@ from conformance.model.state.namespaces import Attributes, Namespace
 from conformance.model.state.perf_event import PerfEvent, perf_event_of
 from conformance.model.state.probes import Eprobe, Kprobe
 from conformance.model.state.process import Enabler, OpenFile, Process
-from conformance.model.state.status_page import StatusPage
+from conformance.model.state.rfc_v1_events import RfcTable
+from conformance.model.state.status_page import (
+    STATUS_FTRACE,
+    STATUS_OTHER,
+    STATUS_PERF,
+    StatusPage,
+)
 from conformance.model.state.synthetic_event import SyntheticEvent
 from conformance.model.state.trace_instance import TOP, Instance
-
-# EVENT_STATUS_*: the kinds of probes on an event.
-STATUS_FTRACE = 1 << EVENT_BIT_FTRACE
-STATUS_PERF = 1 << EVENT_BIT_PERF
-STATUS_OTHER = 1 << EVENT_BIT_OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,12 @@ class World:
     synthetic_events: dict[str, SyntheticEvent] = field(default_factory=dict)
 
     @classmethod
-    def fresh(cls, profile: Profile, table: EventTable | None = None) -> World:
-        """The system after boot; ``table`` is for ABIs that have event rules of their own."""
-        has_page = profile.has("status_page") or profile.generation is Generation.RFC_V1
-        page = StatusPage(profile) if has_page else None
-        return cls(profile, table or EventTable(profile), page)
+    def fresh(cls, profile: Profile) -> World:
+        """The system after boot."""
+        if profile.generation is Generation.RFC_V1:
+            return cls(profile, RfcTable(profile), StatusPage(profile))
+        page = StatusPage(profile) if profile.has("status_page") else None
+        return cls(profile, EventTable(profile), page)
 
     def process(self, actor: str) -> Process:
         """The process of an actor.  Raises NotModelled if it does not exist."""

@@ -14,12 +14,12 @@ from conformance.model.bpf import maps
 from conformance.model.bpf.maps import Map
 from conformance.model.bpf.programs import Program
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.copies import copied
 from conformance.model.state.namespaces import CONFIDENTIALITY
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import bpf_attributes, bpf_load
+from conformance.model.syscalls.handlers import Handlers
 from conformance.ops.credentials import Capability
 
 _BY_KEY = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno
-from conformance.model.handlers import Handlers
 from conformance.model.state.process import PidNamespace
 from conformance.model.state.world import World
+from conformance.model.syscalls.handlers import Handlers
 from conformance.ops import credentials
 from conformance.ops.credentials import Capability
 

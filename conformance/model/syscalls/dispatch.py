@@ -1,16 +1,18 @@
-"""The rules of all operations in one table."""
+"""The rules of all operations in one table, and those that a generation handles differently."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from errno import errorcode
 
+from conformance.abi.profile import Generation
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled, RawReturn
-from conformance.model.handlers import Handlers
 from conformance.model.state.world import World
 from conformance.model.syscalls import (
     bpf,
     credentials,
+    directories,
     entry,
     file_attributes,
     file_io,
@@ -21,11 +23,12 @@ from conformance.model.syscalls import (
     perf,
     programs,
     races,
+    rfc_v1,
     sockets,
     text_files,
+    trace_pipe,
 )
-from conformance.model.tracefs import directories, enabling, trace_pipe
-from conformance.model.tracing import instances
+from conformance.model.syscalls.handlers import Handlers
 from conformance.ops import Operation
 
 HANDLERS: Handlers = {
@@ -34,10 +37,8 @@ HANDLERS: Handlers = {
         bpf,
         credentials,
         directories,
-        enabling,
         file_attributes,
         file_io,
-        instances,
         io_uring,
         lifecycle,
         mapping,
@@ -53,11 +54,17 @@ HANDLERS: Handlers = {
 }
 
 
-def perform(world: World, operation: Operation, handlers: Handlers) -> Answer:
+_HISTORICAL: Mapping[Generation, Handlers] = {
+    Generation.RFC_V1: {**HANDLERS, **rfc_v1.HANDLERS},
+}
+
+
+def perform(world: World, operation: Operation) -> Answer:
     """Apply an operation to one state and return that state's answer.
 
     Raises NotModelled for what the model does not know.
     """
+    handlers = _HISTORICAL.get(world.profile.generation, HANDLERS)
     handler = handlers.get(type(operation))
     if handler is None:
         raise NotModelled(f"operation {type(operation).__name__}")

@@ -7,13 +7,13 @@ from dataclasses import replace
 from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.namespaces import (
     TRACEFS,
     Attributes,
 )
 from conformance.model.state.world import World
 from conformance.model.syscalls.entry import attributes, resolve
+from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import files as tracefs
 from conformance.ops.credentials import Capability
 

@@ -8,11 +8,11 @@ from conformance import ops
 from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.perf_event import perf_event_of
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import lifecycle, perf, sockets
+from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import descriptors, dynamic_events, event_paths, files
 from conformance.model.user_events import registration, writing
 from conformance.ops.compat import Read32, Write32

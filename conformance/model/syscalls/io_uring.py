@@ -10,8 +10,8 @@ from dataclasses import replace
 from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.world import World
+from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import files
 from conformance.model.user_events import writing
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.memory.address_space import AddressSpace
 from conformance.model.state.process import Enabler, OpenFile, Process
 from conformance.model.state.world import World
+from conformance.model.syscalls.handlers import Handlers
 from conformance.model.syscalls.sockets import Socket
 from conformance.model.tracefs import files
 from conformance.model.user_events import registration, writing

@@ -12,12 +12,12 @@ import os
 from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.memory.pages import PAGE_SIZE, Content, Entry, Page, pages_of
 from conformance.model.state.perf_event import perf_event_of
 from conformance.model.state.process import OpenFile
 from conformance.model.state.world import World
 from conformance.model.syscalls import perf
+from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import files
 from conformance.ops.compat import Mmap32
 from conformance.ops.memory import MapDevice, MinorFaults

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state import namespaces
 from conformance.model.state.namespaces import (
     MAY_SEARCH,
@@ -20,6 +19,7 @@ from conformance.model.state.namespaces import (
 from conformance.model.state.process import Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.entry import SECURITYFS, attributes, check_exists, resolve
+from conformance.model.syscalls.handlers import Handlers
 from conformance.ops import credentials
 from conformance.ops.credentials import Capability
 

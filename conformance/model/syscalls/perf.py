@@ -15,13 +15,13 @@ from conformance.abi.bpf import ProgramType
 from conformance.model.answers import Answer
 from conformance.model.bpf.programs import Program
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.memory.pages import PAGE_SIZE, Entry, pages_of
 from conformance.model.state.namespaces import CONFIDENTIALITY
 from conformance.model.state.perf_event import ANY_CPU, PerfEvent, Ring, perf_event_of
 from conformance.model.state.probes import Kprobe
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
+from conformance.model.syscalls.handlers import Handlers
 from conformance.model.text import filter_parser
 from conformance.ops.decoding import perf_ring
 

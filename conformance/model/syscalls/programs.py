@@ -9,12 +9,12 @@ import os
 
 from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.events import Event
 from conformance.model.state.perf_event import ANY_CPU, PerfEvent
 from conformance.model.state.process import OpenFile
 from conformance.model.state.trace_instance import TOP
 from conformance.model.state.world import World
+from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracing import event_files
 from conformance.ops import RunProgram, Tracer
 

@@ -17,9 +17,9 @@ from itertools import zip_longest
 
 from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled, TooManyStates
-from conformance.model.handlers import Handlers
 from conformance.model.state.copies import copied, frozen, thawed
 from conformance.model.state.world import World
+from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import event_paths
 from conformance.ops import Open, Operation
 from conformance.ops import race as races

@@ -12,9 +12,9 @@ from conformance.abi.bpf import ProgramType
 from conformance.model.answers import Answer
 from conformance.model.bpf.programs import Program
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
+from conformance.model.syscalls.handlers import Handlers
 
 SOL_SOCKET = 1
 SO_ATTACH_BPF = 50

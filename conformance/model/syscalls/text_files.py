@@ -5,10 +5,10 @@ from __future__ import annotations
 from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.world import World
 from conformance.model.syscalls import entry
-from conformance.model.tracefs import event_paths, files, format_file
+from conformance.model.syscalls.handlers import Handlers
+from conformance.model.tracefs import enabling, event_paths, files, format_file
 from conformance.ops import View
 from conformance.ops.allocations import RecordAllocations, Unfreed
 
@@ -36,6 +36,12 @@ def read_file(world: World, operation: ops.ReadFile) -> Answer:
 def _write_file(world: World, operation: ops.WriteFile) -> Answer:
     process = world.process(operation.actor)
     return Answer(files.write(world, process, operation.path, operation.data, operation.flags))
+
+
+def _write_pid(world: World, operation: ops.WritePid) -> Answer:
+    process = world.process(operation.actor)
+    enabling.write_pid(world, process, operation.path, operation.flags)
+    return Answer(None)
 
 
 def _stat(world: World, operation: ops.Stat) -> Answer:
@@ -67,6 +73,7 @@ def _store_number(world: World, operation: ops.StoreNumber) -> Answer:
 HANDLERS: Handlers = {
     ops.ReadFile: read_file,
     ops.WriteFile: _write_file,
+    ops.WritePid: _write_pid,
     ops.Stat: _stat,
     ops.StoreNumber: _store_number,
     ops.KernelMemory: _kernel_memory,

@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 import re
 
-from conformance import ops
 from conformance.abi import grammar
-from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.events import Event
 from conformance.model.state.namespaces import TRACEFS
+from conformance.model.state.process import Process
 from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
 from conformance.model.text import definition
@@ -207,21 +205,16 @@ def _check_kernel_events(pattern: str) -> None:
         raise NotModelled(f"enabling {pattern}")
 
 
-def write_pid(world: World, operation: ops.WritePid) -> Answer:
+def write_pid(world: World, process: Process, path: str, flags: int) -> None:
     """event_pid_write(): append the pid of the caller to a list."""
-    process = world.process(operation.actor)
     if process.uid != 0:
         raise Errno("EACCES")
-    check_open(world, operation.path, operation.flags)
-    name, local = instances.locate(world, operation.path)
+    check_open(world, path, flags)
+    name, local = instances.locate(world, path)
     instance = world.instances[name]
     if local == _PIDS:
         instance.pids += (process.tid,)
     elif local == _NO_PIDS:
         instance.no_pids += (process.tid,)
     else:
-        raise NotModelled(f"a pid written to {operation.path}")
-    return Answer(None)
-
-
-HANDLERS: Handlers = {ops.WritePid: write_pid}
+        raise NotModelled(f"a pid written to {path}")

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 
-from conformance import ops
-from conformance.model.answers import Answer
 from conformance.model.errors import Errno
-from conformance.model.handlers import Handlers
 from conformance.model.state.namespaces import CONFIDENTIALITY, TRACEFS
+from conformance.model.state.process import Process
 from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
 
@@ -59,9 +57,9 @@ def reset_after_deletion(world: World) -> None:
         instance.clear_trace = False
 
 
-def make_directory(world: World, operation: ops.MakeDirectory) -> Answer:
+def make_directory(world: World, process: Process, path: str) -> None:
     """mkdir(2) in tracefs, which only creates instances."""
-    name = _instance_name(world, operation)
+    name = _instance_name(process, path)
     if name in world.instances:
         raise Errno("EEXIST")
     if world.tracefs_readonly:
@@ -72,12 +70,11 @@ def make_directory(world: World, operation: ops.MakeDirectory) -> Answer:
         # own would lose its guest.
         raise Errno("EINVAL" if world.profile.has("enable_file_holds_instance") else "ENOMEM")
     world.instances[name] = Instance(first_event=world.table.created)
-    return Answer(0)
 
 
-def remove_directory(world: World, operation: ops.RemoveDirectory) -> Answer:
+def remove_directory(world: World, process: Process, path: str) -> None:
     """rmdir(2) in tracefs: disables all events of the instance."""
-    name = _instance_name(world, operation)
+    name = _instance_name(process, path)
     if world.tracefs_readonly:
         raise Errno("EROFS")
     if name not in world.instances:
@@ -94,17 +91,16 @@ def remove_directory(world: World, operation: ops.RemoveDirectory) -> Answer:
     del world.instances[name]
     # tracefs_d_iput() drops no reference.
     world.inodes_leaked |= not world.profile.fixed("tracefs-inode-leak")
-    return Answer(0)
 
 
-def _instance_name(world: World, operation: ops.MakeDirectory | ops.RemoveDirectory) -> str:
+def _instance_name(process: Process, path: str) -> str:
     """The instance name in a path.
 
     Raises Errno("EPERM") for other directories, which have no mkdir and rmdir.
     """
-    if world.process(operation.actor).uid != 0:
+    if process.uid != 0:
         raise Errno("EACCES")
-    found = _PATH.fullmatch(operation.path)
+    found = _PATH.fullmatch(path)
     if found is None or found[2] is not None:
         raise Errno("EPERM")
     return found[1]
@@ -127,9 +123,3 @@ def _has_variables(world: World, name: str) -> bool:
     found = [trigger.histogram for file in files if file is not None for trigger in file.triggers]
     reading = world.profile.has("reading_histogram_busy")
     return any(each is not None and each.is_listed(reading=reading) for each in found)
-
-
-HANDLERS: Handlers = {
-    ops.MakeDirectory: make_directory,
-    ops.RemoveDirectory: remove_directory,
-}

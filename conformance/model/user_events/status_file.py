@@ -5,9 +5,7 @@ from __future__ import annotations
 from conformance.abi.profile import Generation
 from conformance.model.state import status_page
 from conformance.model.state.events import Event
-from conformance.model.state.world import STATUS_FTRACE, STATUS_OTHER, STATUS_PERF, World
-
-USERS = {STATUS_FTRACE: "ftrace", STATUS_PERF: "perf", STATUS_OTHER: "other"}
+from conformance.model.state.world import World
 
 
 def text(world: World) -> str:
@@ -26,7 +24,7 @@ def text(world: World) -> str:
 def line_of(world: World, event: Event) -> str:
     """The line of an event."""
     status = _shown_status(world, event)
-    users = "".join(f" {user}" for bit, user in USERS.items() if status & bit)
+    users = "".join(f" {user}" for bit, user in status_page.USERS.items() if status & bit)
     shown = (f" Used by{users}" if status else "") + (" FLAG:BPF_ITER" if event.bpf_iter else "")
     used = f" #{shown}" if shown else ""
     index = f"{event.index}:" if world.status_page is not None else ""

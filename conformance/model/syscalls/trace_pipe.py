@@ -12,11 +12,11 @@ import re
 from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.process import OpenFile
 from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
+from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import event_paths, trace_file
 from conformance.model.tracing import instances
 from conformance.ops.decoding import trace_page

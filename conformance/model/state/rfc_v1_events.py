@@ -12,10 +12,9 @@ from conformance.abi import grammar, rfc_v1
 from conformance.abi.profile import Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event, EventTable
-from conformance.model.state.status_page import StatusPage
+from conformance.model.state.status_page import USERS, StatusPage
 from conformance.model.text.definition import Field
 from conformance.model.text.numbers import parse_unsigned
-from conformance.model.user_events.status_file import USERS
 
 _U32 = 1 << 32
 # NAME_MAX, and names that cannot be directories (lookup_one_len).

@@ -1,4 +1,4 @@
-"""getdents64(2) of the directories of user event systems.
+"""Directories of tracefs: getdents64(2), and mkdir(2) and rmdir(2) of instances.
 
 Source: fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:filldir64, verify_dirent_name.
 """
@@ -10,10 +10,11 @@ import re
 from conformance.abi import grammar
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.world import World
-from conformance.ops import Getdents
+from conformance.model.syscalls.handlers import Handlers
+from conformance.model.tracing import instances
+from conformance.ops import Getdents, MakeDirectory, RemoveDirectory
 
 _SYSTEM = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})")
 # Entries of every system's directory.
@@ -57,4 +58,14 @@ def _can_be_made(name: bytes) -> bool:
     return _listable(name) and len(name) <= 255 and name not in _ALWAYS
 
 
-HANDLERS: Handlers = {Getdents: getdents}
+def _make(world: World, operation: MakeDirectory) -> Answer:
+    instances.make_directory(world, world.process(operation.actor), operation.path)
+    return Answer(0)
+
+
+def _remove(world: World, operation: RemoveDirectory) -> Answer:
+    instances.remove_directory(world, world.process(operation.actor), operation.path)
+    return Answer(0)
+
+
+HANDLERS: Handlers = {Getdents: getdents, MakeDirectory: _make, RemoveDirectory: _remove}

@@ -14,11 +14,11 @@ from conformance import ops
 from conformance.abi import grammar, rfc_v1
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.handlers import Handlers
 from conformance.model.state.events import Event
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import file_io, text_files
+from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import files
 from conformance.model.tracing import recording
 from conformance.model.user_events import bpf_context, writing

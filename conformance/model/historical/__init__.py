@@ -1,1 +1,0 @@
-"""Rules of rfc-v1, which was never merged."""
