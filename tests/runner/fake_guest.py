@@ -6,16 +6,16 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.abi.profile import Profile, profile_for
+from conformance.abi.profile import Profile
 from conformance.cases.case import Case, Isolation, Tier
 from conformance.client import tracefs
 from conformance.client.executor import Deadline, ModelDeadline
 from conformance.ops.calls import Call
 from conformance.results.case_result import CaseResult, Report
+from conformance.runner.judgement import Explain
 from conformance.runner.runner import Runner
-from tests.cases.variants import judged
+from tests.cases.variants import PROFILE, judged
 
-PROFILE = profile_for("6.12.117")
 INIT_MODULE, RMDIR = 175, 84
 
 
@@ -45,10 +45,7 @@ class Guest:
         self._searched, self._marked = 1, ""
 
     def call(
-        self,
-        actor: str,
-        calls: Sequence[Call],
-        watch: Sequence[tuple[str, int, int]] = (),
+        self, actor: str, calls: Sequence[Call], watch: Sequence[tuple[str, int, int]] = ()
     ) -> list[dict[str, Any]]:
         self.requests += 1
         self.calls += calls
@@ -114,9 +111,14 @@ def needing(module: str) -> Case:
 PLAIN = needing("")
 
 
-def running(guest: Guest, profile: Profile = PROFILE, **options: Any) -> Runner:
-    """A runner on a guest, whose errors are never explained."""
-    return Runner(profile, lambda: guest, lambda error, before: None, **options)
+def running(
+    guest: Guest,
+    profile: Profile = PROFILE,
+    explain: Explain = lambda error, before: None,
+    **options: Any,
+) -> Runner:
+    """A runner on a guest, whose errors are by default never explained."""
+    return Runner(profile, lambda: guest, explain, **options)
 
 
 def outcome(guest: Guest, case: Case) -> CaseResult:

@@ -12,8 +12,8 @@ import pytest
 from conformance.client import tracefs
 from conformance.ops.calls import Call, path_in
 from conformance.runner.cleanup import Cleanup, _event_name, removal_of
-from conformance.runner.guest_invariants import SETTINGS, GuestInvariants
-from conformance.runner.leftovers import Leftovers
+from conformance.runner.guest_invariants import GuestInvariants
+from conformance.runner.leftovers import SETTINGS, Leftovers
 from conformance.runner.patience import Patience
 from tests.runner.fake_guest import RMDIR, Guest
 

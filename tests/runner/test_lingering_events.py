@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Isolation
 from conformance.client import tracefs
 from conformance.client.executor import Deadline, ModelDeadline
+from conformance.client.user_events import UserEvents
 from conformance.ops.calls import Call
 from conformance.results.case_result import CaseResult, Evidence
 from conformance.results.outcome import Blame, Outcome
@@ -169,3 +171,41 @@ def test_what_is_left_is_shown_with_the_program_that_left_it() -> None:
     assert result.evidence.steps == first.steps
     decided = "trace_events_user.c:user_event_put; trace_events_user.c:user_event_put_all"
     assert result.evidence.spec == decided
+
+
+# Guests whose tracefs cannot become read-only once an instance was removed
+
+
+@pytest.mark.parametrize(
+    ("release", "instances", "renewed"), [("6.9", 1, 1), ("6.9", 0, 0), ("6.9.5", 1, 0)]
+)
+def test_case_that_needs_a_clean_system_has_a_new_guest(
+    release: str, instances: int, renewed: int
+) -> None:
+    guest = Keeping()
+    runner = running(guest, profile_for(release))
+
+    def make_and_remove(ue: UserEvents) -> None:
+        for number in range(instances):
+            ue.instance(f"i{number}").make()
+            ue.instance(f"i{number}").remove()
+
+    judged(runner, PLAIN, make_and_remove)
+    assert guest.booted == []
+    for _ in range(2):
+        judged(runner, GLOBAL)
+        assert len(guest.booted) == renewed
+
+
+def test_an_event_left_in_such_a_guest_is_a_failure_too() -> None:
+    guest = Keeping()
+    runner = running(guest, profile_for("6.9"))
+
+    def leave_event(ue: UserEvents) -> None:
+        ue.instance("i").make()
+        guest.show("u:t00001_e\n")
+
+    judged(runner, PLAIN, leave_event, "other.one")
+    runner.begin(GLOBAL, "other.two")
+    assert [each.id for each in runner.take_other_results()] == ["other.one.leftover"]
+    assert len(guest.booted) == 1

@@ -14,8 +14,8 @@ from conformance.client import tracefs
 from conformance.client.user_events import UserEvents
 from conformance.ops.calls import Call
 from conformance.results.outcome import Blame, Outcome
-from conformance.runner.case_run import Judgement
 from conformance.runner.console_verdict import judge_lost_guest
+from conformance.runner.judgement import Judgement
 from conformance.runner.runner import Runner
 from conformance.runner.switch_probes import Probe
 from conformance.session.controller.recorder import Recorder
@@ -24,7 +24,7 @@ from conformance.session.time_limits import CaseTooLong
 from conformance.session.worker.blame import explain
 from host.kernel_reports import ReportKind
 from tests.cases.variants import judged
-from tests.runner.fake_guest import PLAIN, PROFILE, Guest
+from tests.runner.fake_guest import PLAIN, Guest, running
 from vm.errors import AgentStuck, GuestCrashed, GuestOutOfMemory, NoAnswer, VmError
 from vm.kernel_log.reports import Finding
 
@@ -57,10 +57,6 @@ class Failing(Guest):
         super().pristine(processors, programs=programs)
 
 
-def running(guest: Guest) -> Runner:
-    return Runner(PROFILE, lambda: guest, explain)
-
-
 def others(runner: Runner) -> list[tuple[str, Outcome, Blame]]:
     return [(each.id, each.outcome, each.blame) for each in runner.take_other_results()]
 
@@ -84,7 +80,7 @@ def test_guest_lost_after_the_last_case_is_a_result(
     error: VmError, found: tuple[Outcome, Blame]
 ) -> None:
     guest = Failing()
-    runner = running(guest)
+    runner = running(guest, explain=explain)
     assert judged(runner, PLAIN).outcome is Outcome.PASS
     guest.error, guest.at_mark = error, "run.end"
     runner.finish()
@@ -105,7 +101,7 @@ def test_guest_lost_while_a_probe_is_prepared_is_a_result(
     error: VmError, found: list[tuple[str, Outcome, Blame]]
 ) -> None:
     guest = Failing()
-    runner = running(guest)
+    runner = running(guest, explain=explain)
     case = replace(PLAIN, id="other.switch", switch="persist")
     runner.measure_with([Probe(case, lambda ue: None)])
     assert judged(runner, PLAIN).outcome is Outcome.PASS
@@ -134,7 +130,7 @@ def test_report_before_a_guest_is_replaced_is_a_result(
         assert not wrong
 
     guest = Failing()
-    runner = running(guest)
+    runner = running(guest, explain=explain)
     judged(runner, case, perform)
     guest.complain()
     if last:
@@ -156,7 +152,7 @@ def test_report_before_a_guest_is_replaced_is_a_result(
 
 def test_report_at_the_end_of_the_guest_is_a_result() -> None:
     guest = Failing()
-    runner = running(guest)
+    runner = running(guest, explain=explain)
     judged(runner, PLAIN)
     runner.finish()
     runner.end_guest(guest.complain)
@@ -172,7 +168,7 @@ def test_report_at_the_end_of_the_guest_is_a_result() -> None:
 @pytest.mark.parametrize("error", [AgentStuck("no answer"), CaseTooLong("no end")])
 def test_failure_stays_one_if_its_cleanup_fails(error: VmError) -> None:
     guest = Failing(texts={tracefs.STATUS: "wrong 1\n"})
-    runner = running(guest)
+    runner = running(guest, explain=explain)
 
     def perform(ue: UserEvents) -> None:
         ue.tracefs.status(whole=True)
@@ -205,7 +201,7 @@ def test_failure_stays_one_if_its_guest_is_lost(
     error: VmError, found: tuple[Outcome, Blame]
 ) -> None:
     guest = Failing(texts={tracefs.STATUS: "wrong 1\n"})
-    runner = running(guest)
+    runner = running(guest, explain=explain)
 
     def perform(ue: UserEvents) -> None:
         ue.tracefs.status(whole=True)

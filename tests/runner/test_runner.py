@@ -12,8 +12,8 @@ from conformance.cases.case import Facility, Isolation
 from conformance.client import tracefs
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Blame, Outcome, RunVerdict, SkipReason
-from conformance.runner.case_run import NotJudged
 from conformance.runner.guest_setup import GuestSetup
+from conformance.runner.judgement import NotJudged
 from conformance.runner.switch_probes import Probe
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target

@@ -13,14 +13,13 @@ from conformance.cases.case import Case
 from conformance.ops.calls import Call
 from conformance.results.case_result import CaseResult, Evidence, Report
 from conformance.results.outcome import Blame, Outcome, RunVerdict, SkipReason
-from conformance.runner.case_run import Judgement
-from conformance.runner.runner import Runner
+from conformance.runner.judgement import Judgement
 from conformance.runner.user_module import UserModule
 from conformance.runner.user_modules import ModuleNotLoaded, UserModules
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
 from tests.cases.variants import judged
-from tests.runner.fake_guest import PLAIN, PROFILE, Guest
+from tests.runner.fake_guest import PLAIN, Guest, running
 from vm.kernel_log.lines import MARK_PREFIX
 
 FINIT_MODULE, DELETE_MODULE = 313, 176
@@ -96,7 +95,7 @@ def run(
     guest: ModuleGuest, *modules: UserModule, case: Case = PLAIN
 ) -> tuple[CaseResult, dict[str, CaseResult]]:
     """Run one case without operations, and unload; its result, and the others."""
-    runner = Runner(PROFILE, lambda: guest, explain, user_modules=modules)
+    runner = running(guest, explain=explain, user_modules=modules)
     result = judged(runner, case)
     runner.finish()
     return result, {each.id: each for each in runner.take_other_results()}
@@ -137,7 +136,7 @@ def test_refused_module_leaves_nothing_to_judge(module: UserModule) -> None:
 
 def test_refused_module_is_tried_once(module: UserModule) -> None:
     guest = ModuleGuest(_313=[ENODEV])
-    runner = Runner(PROFILE, lambda: guest, explain, user_modules=[module])
+    runner = running(guest, explain=explain, user_modules=[module])
     for _ in range(3):
         with pytest.raises(Exception, match="Mine is not in the kernel"):
             runner.begin(PLAIN, PLAIN.id)
@@ -189,7 +188,7 @@ def test_module_that_stays_is_a_failure(module: UserModule) -> None:
 
 def test_new_guest_gets_its_modules_again(module: UserModule) -> None:
     guest = ModuleGuest()
-    runner = Runner(PROFILE, lambda: guest, explain, user_modules=[module])
+    runner = running(guest, explain=explain, user_modules=[module])
     runner.begin(PLAIN, PLAIN.id)
     assert runner.end(PLAIN, PLAIN.id, Panic()).outcome is Outcome.CRASH
     runner.begin(PLAIN, PLAIN.id)

@@ -1,4 +1,4 @@
-"""Options of a resumed run, and its identity."""
+"""Options of a run: their defaults, and those of a resumed one, with its identity."""
 
 from __future__ import annotations
 
@@ -34,6 +34,27 @@ def options(*words: str, resume: Path | None = None) -> Namespace:
     found.resume = str(resume) if resume else None
     fill_missing(found, words)
     return found
+
+
+@pytest.mark.parametrize(
+    ("words", "tier"),
+    [
+        (["--kernel=6.12"], "quick"),
+        (["--kernel=6.12", "--flavour=debug", "--config=a", "--module=b"], "quick"),
+        (["--kernel=6.12", "--patch=fix.diff"], "full"),
+        (["--tree=linux"], "full"),
+        (["--tree=linux", "--ref=HEAD"], "full"),
+        (["--image=bzImage"], "full"),
+        (["--image=bzImage", "--tier=quick"], "quick"),
+        (["--kernel=6.12", "--tier=full"], "full"),
+        (["--kernel=6.12", "--only=write.a"], "full"),
+        (["--kernel=6.12", "--frozen=0.1.0"], "quick"),
+    ],
+)
+def test_kernel_of_the_user_gets_the_full_tier(words: list[str], tier: str) -> None:
+    given = options(*words)
+    apply_defaults(given)
+    assert given.tier == tier
 
 
 def test_command_words_are_parsed_again() -> None:

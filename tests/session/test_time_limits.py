@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser
+from dataclasses import replace
 
 import pytest
 
-from conformance.cases.case import Case, Isolation, Tier
+from conformance.cases.case import Tier
 from conformance.results.outcome import Blame, Outcome
 from conformance.session.options import declare, groups_of
 from conformance.session.time_limits import CaseTooLong, Limits, RunLimit, RunOver
 from conformance.session.worker.blame import explain
 from host.deadline import Deadline
+from tests.runner.fake_guest import PLAIN
 
 
 def clipped(call: float, case: float | None, run: float | None) -> Deadline:
@@ -66,9 +68,8 @@ def test_case_after_the_deadline_is_not_judged(monkeypatch: pytest.MonkeyPatch) 
     over = [limit.over]
     monkeypatch.setattr(time, "monotonic", lambda: limit.end)
     assert [*over, limit.over] == [False, True]
-    case = Case("write.x", "spec", "doc", "any", (), Tier.FULL, Isolation.NONE)
-    result = limit.not_judged(case, "write.x.a")
-    assert (result.id, result.tier) == ("write.x.a", "full")
+    result = limit.not_judged(replace(PLAIN, tier=Tier.FULL), "other.case.a")
+    assert (result.id, result.tier) == ("other.case.a", "full")
     assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HOST)
     assert result.reason == "not judged: the run's deadline of 5 s has passed (--deadline)"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cases.case import Case, Isolation, Tier
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Divergence
 from conformance.client.user_events import UserEvents
@@ -19,9 +18,8 @@ from conformance.results.outcome import Outcome
 from conformance.runner.case_run import CaseRun
 from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker
+from tests.runner.fake_guest import PLAIN
 from vm.errors import GuestCrashed
-
-CASE = Case("a.b", "", "", "5.18..", (), Tier.QUICK, Isolation.EVENTS)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +38,7 @@ def test_case_is_repeated_until_it_fails(
         assert worker.begin().tracefs.status() == ""
         return AssertionError("wrong") if done == fails_in else None
 
-    result, first = worker.run(CASE, CASE.id, attempt)
+    result, first = worker.run(PLAIN, PLAIN.id, attempt)
     assert (done, first) == (runs, None)
     assert result.outcome is (Outcome.FAIL if fails_in else Outcome.PASS)
     assert result.reason.endswith(where)
@@ -66,7 +64,7 @@ def test_kernel_that_crashes_often_runs_few_cases_twice(
         worker.begin()
         return error
 
-    results = [worker.run(CASE, CASE.id, attempt)[0] for _ in range(10)]
+    results = [worker.run(PLAIN, PLAIN.id, attempt)[0] for _ in range(10)]
     assert {each.outcome for each in results} == {outcome}
     assert done == runs
     assert sum(each.rerun is not None for each in results) == runs - 10
@@ -105,6 +103,6 @@ def test_misled_case_runs_again_operation_by_operation(
             return found
         return None
 
-    result, _ = worker.run(CASE, CASE.id, attempt)
+    result, _ = worker.run(PLAIN, PLAIN.id, attempt)
     assert (result.outcome, result.mismatches[0].observed) == (Outcome.FAIL, "EPERM")
     assert begun == [True, False]

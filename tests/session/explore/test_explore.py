@@ -28,8 +28,7 @@ from conformance.session.explore import exploration
 from conformance.session.explore.choices import Actions, Choices
 from conformance.session.explore.corpus import Corpus, answers
 from conformance.session.explore.exploration import Exploration, Plan, explore
-from conformance.session.explore.explorer import Counts, Explorer, Played
-from conformance.session.explore.shrink import shrink
+from conformance.session.explore.explorer import Counts, Explorer, Played, shrink
 from conformance.session.explore.vocabulary import ENDING, walk
 from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from conformance.cases.case import Case, Isolation, Tier
 from conformance.results.outcome import Outcome
 from conformance.session.target.target import Target
 from conformance.session.worker import console_guest, here_guest
@@ -19,7 +18,6 @@ from vm.errors import VmError
 from vm.here.kernel_log import LogOverrun
 from vm.here.machine import UnkillableProcess
 
-CASE = Case("a.b", "", "", "5.18..", (), Tier.QUICK, Isolation.EVENTS)
 WARNS = (LOGS / "warn_6.12.log").read_text()
 
 

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from conformance import cases
-from conformance.cases.case import Case, Facility, Isolation, Tier
+from conformance.cases.case import Facility, Isolation
 from conformance.session.__main__ import main
 from conformance.session.here import privileges, system
 from conformance.session.here.errors import NotPermitted, NotRestored, Occupied
 from conformance.session.here.system import BorrowedSystem, SystemState
 from conformance.session.target.target import ConflictingOptions, check
 from conformance.session.worker.here_guest import RunningKernelRules
+from tests.runner.fake_guest import PLAIN
 from vm.here.processes import StuckProcess
 
 STATE = SystemState("another boot", {"/nowhere": "1"}, {"/nowhere": (0o640, 0, 0)}, "rw", ("a",))
@@ -182,8 +183,6 @@ def test_cases_that_need_another_kernel(
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
     borrowed = BorrowedSystem(tmp_path)
     borrowed.foreign = frozenset(foreign)
-    plain = {"isolation": Isolation.EVENTS, **case}
-    declared = Case("a.b", "", "", "5.18..", (), Tier.QUICK, **plain)  # type: ignore[arg-type]
-    found = RunningKernelRules(borrowed).unfit(declared)
+    found = RunningKernelRules(borrowed).unfit(replace(PLAIN, **case))  # type: ignore[arg-type]
     assert why in found
     assert bool(why) == bool(found)
