@@ -19,21 +19,35 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def make(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMake:
-    """A fake make instead of the real one; the store holds the source tree of ENTRY."""
-    keep_source(store)
-    fake = FakeMake(tmp_path / "fake-make")
-    monkeypatch.setenv("PATH", str(fake.directory), prepend=":")
-    monkeypatch.setenv("MAKEFLAGS", "-n")
-    return fake
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory that is first on PATH."""
+    directory = tmp_path / "programs"
+    directory.mkdir()
+    monkeypatch.setenv("PATH", str(directory), prepend=":")
+    return directory
 
 
 @pytest.fixture
-def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
+def bare_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only directory on PATH, without programs."""
+    directory = tmp_path / "bare"
+    directory.mkdir()
+    monkeypatch.setenv("PATH", str(directory))
+    return directory
+
+
+@pytest.fixture
+def make(store: Store, programs: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMake:
+    """A fake make instead of the real one; the store holds the source tree of ENTRY."""
+    keep_source(store)
+    monkeypatch.setenv("MAKEFLAGS", "-n")
+    return FakeMake(programs)
+
+
+@pytest.fixture
+def apt(programs: Path) -> FakeApt:
     """Fake apt programs instead of the real ones."""
-    fake = FakeApt(tmp_path / "fake-apt")
-    monkeypatch.setenv("PATH", str(fake.directory), prepend=":")
-    return fake
+    return FakeApt(programs)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A kernel without a real source, and fakes of make and apt that write small files."""
+"""A kernel without a real source, and a fake make that writes small files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from kernels.catalog.patch import Patch
 from kernels.store.built_kernel import Product, Recipe
 from kernels.store.store import Store
 from kernels.tools import toolchain
+from tests.kernels.fake_sources import FakeApt
+from tests.shell_scripts import lines_of, write_script
 
 ENTRY = KernelEntry(
     name="9.9",
@@ -34,10 +36,17 @@ RECIPE = Recipe(
 # A patch of the source tree of ENTRY.
 TEN = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"
 
+VARIANT = replace(ENTRY, name="9.9-ten", patches=(Patch("ten", TEN),), of="9.9")
+
 
 def patched(entry: KernelEntry, text: str = TEN) -> KernelEntry:
     """The entry with a patch of the user."""
     return replace(entry, patches=(Patch("ten", text, Path("ten.diff")),), label="+ten")
+
+
+def new_file(name: str, text: str = "B") -> str:
+    """A patch that creates a file of one line."""
+    return f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+{text}\n"
 
 
 # "olddefconfig" keeps what was appended, except what `drop` names; "bzImage" compiles two objects.
@@ -45,7 +54,7 @@ MAKE = """\
 for argument; do
     case "$argument" in O=*) out=${{argument#O=}} ;; esac
 done
-echo "$* MAKEFLAGS=$MAKEFLAGS $KBUILD_BUILD_TIMESTAMP" >> {fake}/diary
+echo "$* MAKEFLAGS=$MAKEFLAGS $KBUILD_BUILD_TIMESTAMP" >> {fake}/make-diary
 cp "$2/Makefile" {fake}/seen
 case "$*" in
 *tinyconfig*) echo "CONFIG_TINY=y" > "$out/.config" ;;
@@ -73,7 +82,6 @@ case "$*" in
     touch "$module/Module.symvers" ;;
 esac
 """
-APT_CACHE = "printf 'Package: linux-source-9.9\\nVersion: 9.9.4-1\\nSize: 1\\n'\n"
 
 
 class FakeMake:
@@ -81,22 +89,31 @@ class FakeMake:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        directory.mkdir()
-        for name, text in (
-            ("make", MAKE),
-            ("apt-cache", APT_CACHE),
-            ("apt-get", ""),
-            ("dpkg-deb", ""),
-        ):
-            program = directory / name
-            program.write_text("#!/bin/sh\n" + text.format(fake=directory))
-            program.chmod(0o755)
+        FakeApt(directory).lists("host", "9.9.4-1")
+        write_script(directory / "make", MAKE.format(fake=directory))
 
     @property
     def diary(self) -> list[str]:
         """The calls."""
-        file = self.directory / "diary"
-        return file.read_text().splitlines() if file.exists() else []
+        return lines_of(self.directory / "make-diary")
+
+    @property
+    def targets(self) -> list[str]:
+        """The targets of the calls."""
+        return [line.partition(" MAKEFLAGS")[0].split()[-1] for line in self.diary]
+
+    @property
+    def seen(self) -> str:
+        """The Makefile of the last call."""
+        return (self.directory / "seen").read_text()
+
+    def fail(self, output: str) -> None:
+        """Let compiling fail with this output."""
+        (self.directory / "fail").write_text(f"{output}\n")
+
+    def work(self) -> None:
+        """Let compiling work."""
+        (self.directory / "fail").unlink()
 
 
 def publish(store: Store, directory: Path, entry: KernelEntry = ENTRY, stamp: str = "") -> None:
@@ -107,6 +124,14 @@ def publish(store: Store, directory: Path, entry: KernelEntry = ENTRY, stamp: st
     with store.locked("a test", silent):
         store.publish(RECIPE, Product("9.9.3-test", image, config))
         store.remember(entry, RECIPE, stamp or toolchain.stamp())
+
+
+def write_module(directory: Path, text: str) -> Path:
+    """The source of the module probe."""
+    directory.mkdir(exist_ok=True)
+    (directory / "Kbuild").write_text("obj-m := probe.o\n")
+    (directory / "probe.c").write_text(text)
+    return directory
 
 
 def keep_source(store: Store) -> None:

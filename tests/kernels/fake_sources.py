@@ -10,6 +10,7 @@ from host.progress import Step, silent
 from kernels.catalog.entries import KernelEntry
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
+from tests.shell_scripts import lines_of, write_script
 
 PACKAGE = "linux-source-9.9"
 MTIME = 12345
@@ -66,11 +67,8 @@ class FakeApt:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        directory.mkdir()
         for name, text in PROGRAMS.items():
-            file = directory / name
-            file.write_text("#!/bin/sh\n" + text.format(fake=directory))
-            file.chmod(0o755)
+            write_script(directory / name, text.format(fake=directory))
         (directory / "source.tar.xz").write_bytes(tarball(PACKAGE, "9"))
         self.lists("upstream")
 
@@ -88,13 +86,9 @@ class FakeApt:
     @property
     def queries(self) -> list[str]:
         """The arguments of every apt-cache call."""
-        return self._lines("queries")
+        return lines_of(self.directory / "queries")
 
     @property
     def diary(self) -> list[str]:
         """The last word of every apt-get call."""
-        return [line.split()[-1] for line in self._lines("diary")]
-
-    def _lines(self, name: str) -> list[str]:
-        file = self.directory / name
-        return file.read_text().splitlines() if file.exists() else []
+        return [line.split()[-1] for line in lines_of(self.directory / "diary")]

@@ -9,6 +9,7 @@ import pytest
 
 from kernels.errors import SourceUnavailable
 from kernels.sources import apt_suites
+from tests.shell_scripts import write_script
 
 STANZAS = """\
 # a comment, and a source that is not for us
@@ -50,17 +51,12 @@ deb http://mirror.example/debian-security bookworm-security main
 
 
 @pytest.fixture
-def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def etc(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory of a sources.list and a sources.list.d, which apt-config prints."""
     etc = tmp_path / "etc"
     (etc / "sources.list.d").mkdir(parents=True)
-    program = etc / "bin" / "apt-config"
-    program.parent.mkdir()
-    program.write_text(
-        f"#!/bin/sh\necho \"LIST='{etc}/sources.list'\"\necho \"PARTS='{etc}/sources.list.d/'\"\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    printed = f"LIST='{etc}/sources.list'\nPARTS='{etc}/sources.list.d/'"
+    write_script(programs / "apt-config", f'echo "{printed}"')
     release = {"VERSION_CODENAME": "bookworm"}
     monkeypatch.setattr(platform, "freedesktop_os_release", lambda: release)
     return etc

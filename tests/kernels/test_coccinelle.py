@@ -11,6 +11,7 @@ from kernels.catalog.patch import Patch
 from kernels.errors import BrokenFile
 from kernels.patches import applying
 from kernels.store.store import Store
+from tests.shell_scripts import write_script
 
 EVENTS = "kernel/trace/events.c"
 RULE = Patch("errno.cocci", "@@\n@@\n- return -EINVAL;\n+ return -EPERM;\n", semantic=True)
@@ -19,7 +20,6 @@ BEFORE = Patch(
 )
 # Logs its arguments, and replaces EINVAL by EPERM.
 SPATCH = """\
-#!/bin/sh
 echo "$*" > {diary}
 if grep -q refused {diary}.mode; then echo "bad.cocci: parse error"; exit 255; fi
 while test "$1" != --patch; do shift; done
@@ -45,14 +45,10 @@ def tree(store: Store) -> Path:
 
 
 @pytest.fixture
-def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def diary(programs: Path, tmp_path: Path) -> Path:
     """The arguments of spatch."""
-    program = tmp_path / "bin" / "spatch"
-    program.parent.mkdir()
-    program.write_text(SPATCH.format(diary=tmp_path / "diary"))
-    program.chmod(0o755)
+    write_script(programs / "spatch", SPATCH.format(diary=tmp_path / "diary"))
     (tmp_path / "diary.mode").touch()
-    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     return tmp_path / "diary"
 
 
@@ -66,23 +62,17 @@ def test_semantic_patch_follows_earlier_patches(tree: Path, store: Store, diary:
 
 
 @pytest.mark.parametrize(
-    ("mode", "places", "message"),
+    ("rule", "mode", "message"),
     [
-        ("", None, r"errno\.cocci: matches nothing in kernel/trace and the"),
-        ("refused", None, r"spatch refuses it: bad\.cocci: parse error"),
-        ("", ("drivers",), r"linux_6\.12 has no C source in drivers"),
+        (RULE, "", r"errno\.cocci: matches nothing in kernel/trace and the"),
+        (RULE, "refused", r"spatch refuses it: bad\.cocci: parse error"),
+        (replace(RULE, places=("drivers",)), "", r"linux_6\.12 has no C source in drivers"),
     ],
     ids=["no match", "invalid", "absent place"],
 )
 def test_unusable_semantic_patch_is_refused(
-    tree: Path,
-    store: Store,
-    diary: Path,
-    mode: str,
-    places: tuple[str, ...] | None,
-    message: str,
+    tree: Path, store: Store, diary: Path, rule: Patch, mode: str, message: str
 ) -> None:
     diary.with_suffix(".mode").write_text(mode)
-    rule = RULE if places is None else replace(RULE, places=places)
     with pytest.raises(BrokenFile, match=message), applying.applied([rule], tree, store):
         pytest.fail("it was applied")

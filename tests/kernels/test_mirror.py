@@ -24,12 +24,14 @@ from kernels.store.store import Store
 from tests.kernels.fake_make import ENTRY
 from tests.kernels.fake_sources import obtained, tarball
 from tests.kernels.mirror_server import LIST, Mirror, serving
+from tests.shell_scripts import write_script
 
 NAME = "linux-5.19.2.tar.xz"
 OF_SERIES = replace(ENTRY, source=Source("tarball", "linux", series="5.19"))
 CONTENT = os.urandom(100_000)
 # The fingerprint of a key that is not kernel.org's.
 OTHER = "A" * 40
+VALID = "VALIDSIG 00{key} 2026 0 0 4 0 1 8 01 {key}"
 
 
 @pytest.fixture
@@ -43,36 +45,28 @@ def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
 
 
 @pytest.fixture
-def gpg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A fake gpg with the status in a file; it takes the second line of its input as signed."""
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    program = directory / "gpg"
-    program.write_text(
-        "#!/bin/sh\n"
-        'while test $# -gt 1; do test "$1" = --output && out=$2; shift; done\n'
-        f'sed -n 2p "$1" > "$out"; cat {directory}/status\n'
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(directory), prepend=":")
-    return directory / "status"
+def gpg(programs: Path) -> Path:
+    """The status that a fake gpg prints; it takes the second line of its input as signed."""
+    options = 'while test $# -gt 1; do test "$1" = --output && out=$2; shift; done'
+    write_script(programs / "gpg", f'{options}\nsed -n 2p "$1" > "$out"; cat {programs}/status')
+    return programs / "status"
 
 
-def packed(version: str) -> bytes:
-    """A compressed source tree that is too large for one packet."""
-    return tarball(f"linux-{version}", version, padding=os.urandom(50_000))
+def add(mirror: Mirror, *versions: str, **others: str) -> None:
+    """Let the mirror have source trees that are too large for one packet."""
+    for version in versions:
+        packed = tarball(f"linux-{version}", version, padding=os.urandom(50_000))
+        mirror.add(f"linux-{version}.tar.xz", packed, **others)
 
 
 def fetching(mirror: Mirror, directory: Path, *, silence_s: float = 10) -> Download:
     """The download of NAME."""
-    directory.mkdir(exist_ok=True)
     deadline = Deadline(60, "a test")
     return Download(f"{mirror.base}/v5.x/{NAME}", directory / NAME, deadline, silent, silence_s)
 
 
 def test_newest_of_a_series_is_fetched_and_unpacked(store: Store, mirror: Mirror) -> None:
-    for version in ("5.19.9", "5.19.17", "5.18.3"):
-        mirror.add(f"linux-{version}.tar.xz", packed(version))
+    add(mirror, "5.19.9", "5.19.17", "5.18.3")
     mirror.add("linux-5.19.18.tar.gz", b"the same as xz has, if it were there")
     tree = obtained(OF_SERIES, store)
     assert tree == store.sources / "linux_5.19.17"
@@ -83,8 +77,7 @@ def test_newest_of_a_series_is_fetched_and_unpacked(store: Store, mirror: Mirror
 
 
 def test_requested_revision_is_found_on_the_mirror(store: Store, mirror: Mirror) -> None:
-    for version in ("5.19.9", "5.19.17"):
-        mirror.add(f"linux-{version}.tar.xz", packed(version))
+    add(mirror, "5.19.9", "5.19.17")
     trees = SourceTrees(store, silent)
     with store.locked("a test", silent):
         assert trees.resolve(replace(OF_SERIES, revision="5.19.9")).version == "5.19.9"
@@ -105,9 +98,8 @@ def test_tarball_of_the_directory_is_preferred(
 def test_newest_release_is_searched_in_newer_directories(store: Store, mirror: Mirror) -> None:
     newest = replace(ENTRY, source=Source("tarball", "linux", series="newest"))
     for major, version in (("7", "7.4.1"), ("8", "8.0")):
-        mirror.files[f"/v{major}.x/sha256sums.asc"] = (
-            f"{'0' * 64}  linux-{version}.tar.xz\n".encode()
-        )
+        line = f"{'0' * 64}  linux-{version}.tar.xz\n"
+        mirror.files[f"/v{major}.x/sha256sums.asc"] = line.encode()
     with store.locked("a test", silent):
         assert SourceTrees(store, silent).resolve(newest).version == "8.0"
 
@@ -121,7 +113,7 @@ def test_interrupted_download_resumes_in_the_same_run(mirror: Mirror, tmp_path: 
 
 
 def test_interrupted_download_resumes_in_the_next_run(store: Store, mirror: Mirror) -> None:
-    mirror.add(NAME, packed("5.19.2"))
+    add(mirror, "5.19.2")
     mirror.breaks = [10_000, 0]
     with pytest.raises(SourceUnavailable, match=f"fetching .*{NAME} failed: it ended") as caught:
         obtained(OF_SERIES, store)
@@ -158,7 +150,7 @@ def test_silent_server_times_out(mirror: Mirror, tmp_path: Path) -> None:
 
 
 def test_wrong_digest_is_refused_and_the_file_removed(store: Store, mirror: Mirror) -> None:
-    mirror.add(NAME, packed("5.19.2"), digest="ab" * 32)
+    add(mirror, "5.19.2", digest="ab" * 32)
     with pytest.raises(SourceUnavailable, match=f"{NAME} has sha256 .* has abab"):
         obtained(OF_SERIES, store)
     assert list(store.downloads.iterdir()) == []
@@ -168,7 +160,7 @@ def test_wrong_digest_is_refused_and_the_file_removed(store: Store, mirror: Mirr
 def test_directory_as_a_mirror(
     store: Store, mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mirror.add(NAME, packed("5.19.2"))
+    add(mirror, "5.19.2")
     for path, content in mirror.files.items():
         file = tmp_path / "copy" / path.removeprefix("/")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -212,23 +204,23 @@ def test_list_of_kernels_queries_no_mirror(store: Store, mirror: Mirror) -> None
     ("status", "why"),
     [
         ("NO_PUBKEY 632D3A06589DA6B1", "your keyring lacks"),
-        (f"VALIDSIG {OTHER} 2026 0 0 4 0 1 8 01 {OTHER}", f"signed by {OTHER}"),
+        (VALID.format(key=OTHER), f"signed by {OTHER}"),
     ],
 )
 def test_signature_is_unchecked_without_the_key(
     store: Store, mirror: Mirror, gpg: Path, status: str, why: str
 ) -> None:
     gpg.write_text(f"[GNUPG:] {status}\n")
-    mirror.add(NAME, packed("5.19.2"))
+    add(mirror, "5.19.2")
     steps: list[Step] = []
     assert obtained(OF_SERIES, store, steps).is_dir()
     assert any(f"signature not checked ({why}" in str(step) for step in steps)
 
 
 def test_unsigned_lines_are_ignored(store: Store, mirror: Mirror, gpg: Path) -> None:
-    gpg.write_text(f"[GNUPG:] VALIDSIG 00{AUTOSIGNER[2:]} 2026 0 0 4 0 1 8 01 {AUTOSIGNER}\n")
+    gpg.write_text(f"[GNUPG:] {VALID.format(key=AUTOSIGNER)}\n")
     mirror.add("linux-5.19.3.tar.xz", b"slipped in before what is signed")
-    mirror.add(NAME, packed("5.19.2"))
+    add(mirror, "5.19.2")
     steps: list[Step] = []
     assert obtained(OF_SERIES, store, steps) == store.sources / "linux_5.19.2"
     assert not any("signature" in str(step) for step in steps)
@@ -236,7 +228,7 @@ def test_unsigned_lines_are_ignored(store: Store, mirror: Mirror, gpg: Path) -> 
 
 def test_a_bad_signature_is_refused(store: Store, mirror: Mirror, gpg: Path) -> None:
     gpg.write_text("[GNUPG:] BADSIG 632D3A06589DA6B1 Kernel.org checksum autosigner\n")
-    mirror.add(NAME, packed("5.19.2"))
+    add(mirror, "5.19.2")
     with pytest.raises(SourceUnavailable, match=r"v5\.x/sha256sums\.asc has a bad signature"):
         obtained(OF_SERIES, store)
 

@@ -15,10 +15,9 @@ import pytest
 from host.progress import Step
 from kernels.build.build import ensure
 from kernels.build.out_of_tree_modules import ensure_module
-from kernels.catalog.patch import Patch
 from kernels.errors import BuildFailed, StoreUnusable, UserMistake
 from kernels.store.store import Store
-from tests.kernels.fake_make import ENTRY, TEN, FakeMake, patched
+from tests.kernels.fake_make import ENTRY, TEN, VARIANT, FakeMake, new_file, patched, write_module
 
 # The fake make is first on PATH, and the store has a source tree.
 pytestmark = pytest.mark.usefixtures("make")
@@ -27,11 +26,7 @@ pytestmark = pytest.mark.usefixtures("make")
 @pytest.fixture
 def probe(tmp_path: Path) -> Path:
     """A directory with a module's source."""
-    directory = tmp_path / "probe"
-    directory.mkdir()
-    (directory / "Kbuild").write_text("obj-m := probe.o\n")
-    (directory / "probe.c").write_text("int init;\n")
-    return directory
+    return write_module(tmp_path / "probe", "int init;\n")
 
 
 def module_makes(make: FakeMake) -> list[str]:
@@ -45,10 +40,8 @@ def test_a_module_is_built_against_its_kernel(store: Store, make: FakeMake, prob
     assert module.read_text().startswith("int init;\nCONFIG_TINY=y\nCONFIG_A=y\n")
     assert store.modules in module.parents
     assert sorted(file.name for file in probe.iterdir()) == ["Kbuild", "probe.c"]
-    assert [" ".join(line.split()[3:4]) for line in make.diary][-2:] == [
-        "modules_prepare",
-        module_makes(make)[0].split()[3],
-    ]
+    assert make.diary[-2].split()[3] == "modules_prepare"
+    assert make.diary[-1] == module_makes(make)[0]
     assert not any((store.root / "work").iterdir())
 
 
@@ -63,29 +56,21 @@ def test_a_module_is_built_once(store: Store, probe: Path, monkeypatch: pytest.M
     assert ensure_module(ENTRY, probe, store) == first
 
 
-@pytest.mark.parametrize("change", ["source", "new file", "kernel"])
+@pytest.mark.parametrize("changed", ["probe.c", "probe.h", ""], ids=["source", "header", "kernel"])
 def test_changed_module_is_built_again(
-    store: Store, make: FakeMake, probe: Path, change: str
+    store: Store, make: FakeMake, probe: Path, changed: str
 ) -> None:
     first = ensure_module(ENTRY, probe, store)
-    kernel = ENTRY
-    if change == "source":
-        (probe / "probe.c").write_text("int exit;\n")
-    elif change == "new file":
-        (probe / "probe.h").write_text("")
-    else:
-        kernel = replace(ENTRY, wanted=("CONFIG_C=y",))
+    if changed:
+        (probe / changed).write_text("int exit;\n")
+    kernel = ENTRY if changed else replace(ENTRY, wanted=("CONFIG_C=y",))
     assert ensure_module(kernel, probe, store) != first
     assert len(module_makes(make)) == 2
 
 
-def test_module_of_a_variant_is_built_in_the_patched_tree(
-    store: Store, make: FakeMake, probe: Path
-) -> None:
-    ensure_module(
-        replace(ENTRY, name="9.9-ten", patches=(Patch("ten", TEN),), of="9.9"), probe, store
-    )
-    assert (make.directory / "seen").read_text() == "VERSION = 10\n"
+def test_module_of_a_variant_sees_its_patches(store: Store, make: FakeMake, probe: Path) -> None:
+    ensure_module(VARIANT, probe, store)
+    assert make.seen == "VERSION = 10\n"
     assert f"O={store.objects}" in module_makes(make)[0]
     assert "/9.9-ten " in module_makes(make)[0]
     (tree,) = store.sources.iterdir()
@@ -115,16 +100,14 @@ def test_objects_of_another_configuration_are_not_used(store: Store, probe: Path
     assert "CONFIG_C=y" not in module.read_text()
 
 
-def test_failure_names_the_module_and_shows_the_last_lines(
-    store: Store, make: FakeMake, probe: Path
-) -> None:
+def test_failure_names_module_and_last_lines(store: Store, make: FakeMake, probe: Path) -> None:
     ensure(ENTRY, store)
-    (make.directory / "fail").write_text("probe.c:1: error: no\n")
+    make.fail("probe.c:1: error: no")
     with pytest.raises(BuildFailed, match=r"module probe for 9\.9 failed") as caught:
         ensure_module(ENTRY, probe, store)
     assert caught.value.tail[-1] == "probe.c:1: error: no"
     assert "probe.c:1: error: no" in caught.value.log.read_text()
-    (make.directory / "fail").unlink()
+    make.work()
     steps: list[Step] = []
     assert ensure_module(ENTRY, probe, store, progress=steps.append).is_file()
     # A module that does not compile leaves the kernel's objects intact.
@@ -168,15 +151,14 @@ def test_unusable_directory_is_refused(store: Store, make: FakeMake, probe: Path
 def test_patch_that_a_module_can_see_rebuilds_it(
     store: Store, make: FakeMake, probe: Path, file: str, option: str, seen: bool
 ) -> None:
-    text = f"--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+B\n"
     entry = replace(ENTRY, wanted=("CONFIG_MODULES=y", f"{option}=y"))
-    ensure(patched(entry, text), store)
+    ensure(patched(entry, new_file(file)), store)
     (objects,) = store.objects.glob("*/9.9+ten")
     (objects / "tools").mkdir()
     for name in ("fork.o", "tools/fork.o"):
         (objects / name).touch()
-    first = ensure_module(patched(entry, text.replace("B", "C")), probe, store)
-    second = ensure_module(patched(entry, text.replace("B", "D")), probe, store)
+    first = ensure_module(patched(entry, new_file(file, "C")), probe, store)
+    second = ensure_module(patched(entry, new_file(file, "D")), probe, store)
     assert (second != first) is seen
     assert len(module_makes(make)) == (2 if seen else 1)
 
@@ -186,7 +168,7 @@ def test_earlier_patch_finds_its_module(store: Store, make: FakeMake, probe: Pat
     ensure(first, store)
     ensure(second, store)
     ensure_module(first, probe, store)
-    assert (make.directory / "seen").read_text() == "VERSION = 11\n"
+    assert make.seen == "VERSION = 11\n"
 
 
 def test_products_of_a_build_in_place_are_no_sources(store: Store, probe: Path) -> None:
@@ -230,7 +212,5 @@ def test_read_only_store_serves_modules(
     if built:
         assert ensure_module(ENTRY, probe, Store(store.root)) == first
         return
-    with pytest.raises(StoreUnusable) as caught:
+    with pytest.raises(StoreUnusable, match=r"Read-only file system.* building probe for 9\.9"):
         ensure_module(ENTRY, probe, Store(store.root))
-    assert "Read-only file system" in str(caught.value)
-    assert "building probe for 9.9" in str(caught.value)
