@@ -19,7 +19,6 @@ WORDS = {64: "Q", 32: "I"}
 BASE = 0x10000
 _STUBS = """
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,16 +43,11 @@ uint64_t load_number(pid_t tid, uint64_t address, size_t size)
 	return value;
 }
 bool is_tracefs(pid_t tid, int fd) { (void)tid; return fd >= 100; }
-void write_call(const struct task *task) { printf("call %d\\n", task->call.number); }
-void write_file(pid_t tid, int fd) { (void)tid; printf("file %d\\n", fd); }
-void say(const char *format, ...)
+void write_returned(const struct task *task, int64_t result)
 {
-	va_list arguments;
-
-	va_start(arguments, format);
-	vprintf(format, arguments);
-	va_end(arguments);
+	printf("call %d\\nexit %d %" PRId64 "\\n", task->call.number, task->tid, result);
 }
+void write_file(pid_t tid, int fd) { (void)tid; printf("file %d\\n", fd); }
 /* NUMBER COMPAT RESULT A0 A1 A2, and the memory as standard input. */
 int main(int count, char **words)
 {

@@ -179,7 +179,7 @@ def groups(lines: Iterable[str]) -> Iterator[Group]:
         try:
             keyword, *words = line.split()
             if keyword in _DETAILS:
-                _DETAILS[keyword](details, words)
+                _DETAILS[keyword](details, *words)
                 continue
             if last is not None:
                 yield last
@@ -197,7 +197,7 @@ def groups(lines: Iterable[str]) -> Iterator[Group]:
                 details = entry.details
                 if keyword == "end" and (lost := open_calls.pop(entry.numbers[0], None)):
                     yield lost
-        except (KeyError, ValueError, IndexError) as error:
+        except (KeyError, ValueError, IndexError, TypeError) as error:
             shown = f"line {number} of the recording: {line[:60]!r}"
             raise BadRecording(f"{shown}: {error!r}") from None
     if last is not None:
@@ -231,57 +231,27 @@ def _bytes(word: str) -> bytes:
     return b"" if word == "-" else bytes.fromhex(word)
 
 
-def _file(details: Details, words: Sequence[str]) -> None:
-    descriptor, path = words
-    details.files.append(File(int(descriptor), os.fsdecode(_bytes(path))))
-
-
-def _memory(details: Details, words: Sequence[str]) -> None:
-    address, wanted, data = words
-    details.add_memory(Memory(int(address, 16), int(wanted), _bytes(data)))
-
-
-def _rights(details: Details, words: Sequence[str]) -> None:
-    details.rights[int(words[0], 16)] = words[1]
-
-
-def _credentials(details: Details, words: Sequence[str]) -> None:
-    uid, gid, capabilities, *namespace = words
+def _credentials(details: Details, uid: str, gid: str, capabilities: str, *namespace: str) -> None:
     details.credentials = Credentials(
         int(uid), int(gid), int(capabilities, 16), any(map(int, namespace))
     )
 
 
-def _enable(details: Details, words: Sequence[str]) -> None:
-    details.enabled.append(Enabled(words[0], int(words[1])))
-
-
-def _event(details: Details, words: Sequence[str]) -> None:
-    # As the model holds names: one character for each byte.
-    details.events.append(Event(words[0], int(words[1]), _bytes(words[2]).decode("latin-1")))
-
-
-def _perf(details: Details, words: Sequence[str]) -> None:
-    number, cpu, error = map(int, words)
-    details.attached.append(Attached(number, cpu, error))
-
-
-def _page(details: Details, words: Sequence[str]) -> None:
-    details.pages.append(Page(int(words[0]), _bytes(words[1])))
-
-
-def _sample(details: Details, words: Sequence[str]) -> None:
-    details.samples.append(Sample(int(words[0]), int(words[1]), _bytes(words[2])))
-
-
-_DETAILS: Mapping[str, Callable[[Details, Sequence[str]], None]] = {
-    "file": _file,
-    "memory": _memory,
-    "rights": _rights,
+_DETAILS: Mapping[str, Callable[..., None]] = {
+    "file": lambda to, fd, path: to.files.append(File(int(fd), os.fsdecode(_bytes(path)))),
+    "memory": lambda to, address, wanted, data: to.add_memory(
+        Memory(int(address, 16), int(wanted), _bytes(data))
+    ),
+    "rights": lambda to, address, rights: to.rights.update({int(address, 16): rights}),
     "credentials": _credentials,
-    "enable": _enable,
-    "event": _event,
-    "perf": _perf,
-    "page": _page,
-    "sample": _sample,
+    "enable": lambda to, system, errno: to.enabled.append(Enabled(system, int(errno))),
+    # As the model holds names: one character for each byte.
+    "event": lambda to, system, number, name: to.events.append(
+        Event(system, int(number), _bytes(name).decode("latin-1"))
+    ),
+    "perf": lambda to, *numbers: to.attached.append(Attached(*map(int, numbers))),
+    "page": lambda to, cpu, data: to.pages.append(Page(int(cpu), _bytes(data))),
+    "sample": lambda to, cpu, kind, data: to.samples.append(
+        Sample(int(cpu), int(kind), _bytes(data))
+    ),
 }

@@ -11,7 +11,6 @@
 #include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -26,8 +25,6 @@
 #define WRITE_INDEX_SIZE 4
 /* MAX_EVENT_DESC */
 #define LONGEST_STRING 512
-/* Bytes of an enable word, with any bit that the kernel accepts. */
-#define WORD 8
 /* Most bytes of a payload that are recorded: much more than a record can hold. */
 #define LONGEST_PAYLOAD (256u << 10)
 #define MOST_IOVECS 1024
@@ -73,9 +70,23 @@ bool makes_copy(const struct task *task)
 	return false;
 }
 
+/* The descriptor that a call writes to or maps. */
+static int descriptor_of(const struct call *call)
+{
+	switch (call->number) {
+	case __NR_splice:
+	case __NR_copy_file_range:
+		return (int)call->arguments[2];
+	case __NR_mmap:
+		return (int)call->arguments[4];
+	}
+	return (int)call->arguments[0];
+}
+
 enum interest interest_of(struct task *task, bool *exclusive)
 {
 	const uint64_t *argument = task->call.arguments;
+	int descriptor = descriptor_of(&task->call);
 	pid_t tid = task->tid;
 	uint64_t type;
 
@@ -100,18 +111,16 @@ enum interest interest_of(struct task *task, bool *exclusive)
 	case __NR_fcntl:
 	case __NR_lseek:
 	case __NR_sendfile:
-		*exclusive = is_tracefs(tid, (int)argument[0]);
+	case __NR_splice:
+	case __NR_copy_file_range:
+		*exclusive = is_tracefs(tid, descriptor);
 		break;
 	case __NR_dup2:
 	case __NR_dup3:
 		*exclusive = is_tracefs(tid, (int)argument[0]) || is_tracefs(tid, (int)argument[1]);
 		break;
-	case __NR_splice:
-	case __NR_copy_file_range:
-		*exclusive = is_tracefs(tid, (int)argument[2]);
-		break;
 	case __NR_mmap:
-		*exclusive = !(argument[3] & MAP_ANONYMOUS) && is_tracefs(tid, (int)argument[4]);
+		*exclusive = !(argument[3] & MAP_ANONYMOUS) && is_tracefs(tid, descriptor);
 		break;
 	case __NR_close_range:
 		*exclusive = true;
@@ -151,29 +160,21 @@ enum interest interest_of(struct task *task, bool *exclusive)
 	return *exclusive ? ON_ENTRY : IGNORED;
 }
 
-static void write_registration(pid_t tid, uint64_t address)
+/* struct user_reg or struct user_unreg, the name of the former, and the word. */
+static void write_structure(pid_t tid, uint64_t address, bool registers)
 {
 	size_t size = load_number(tid, address, sizeof(uint32_t));
-	uint64_t word = load_number(tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
-	uint64_t name = load_number(tid, address + name_offset, sizeof(uint64_t));
-
-	if (size < USER_REG_SIZE)
-		size = USER_REG_SIZE;
-	write_memory(tid, address, size < PAGE_SIZE ? size : PAGE_SIZE);
-	write_rights(tid, address);
-	write_string(tid, name, LONGEST_STRING);
-	write_memory(tid, word, WORD);
-	write_rights(tid, word);
-}
-
-static void write_unregistration(pid_t tid, uint64_t address)
-{
-	size_t size = load_number(tid, address, sizeof(uint32_t));
+	size_t least = registers ? USER_REG_SIZE : USER_UNREG_SIZE;
 	uint64_t word = load_number(tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
 
-	if (size < USER_UNREG_SIZE)
-		size = USER_UNREG_SIZE;
+	if (size < least)
+		size = least;
 	write_memory(tid, address, size < PAGE_SIZE ? size : PAGE_SIZE);
+	if (registers) {
+		write_rights(tid, address);
+		write_string(tid, load_number(tid, address + name_offset, sizeof(uint64_t)),
+			     LONGEST_STRING);
+	}
 	write_memory(tid, word, WORD);
 	write_rights(tid, word);
 }
@@ -184,18 +185,16 @@ static void write_ioctl(pid_t tid, uint32_t request, uint64_t address)
 		return;
 	switch (request & 0xff) {
 	case DIAG_REG:
-		write_registration(tid, address);
+	case DIAG_UNREG:
+		write_structure(tid, address, (request & 0xff) == DIAG_REG);
 		break;
 	case DIAG_DEL:
 		write_string(tid, address, LONGEST_STRING);
 		break;
-	case DIAG_UNREG:
-		write_unregistration(tid, address);
-		break;
 	}
 }
 
-static void write_payload_number(pid_t tid, uint64_t address, uint64_t length)
+static void write_payload(pid_t tid, uint64_t address, uint64_t length)
 {
 	write_memory(tid, address, length < LONGEST_PAYLOAD ? length : LONGEST_PAYLOAD);
 }
@@ -210,7 +209,7 @@ static void write_vector(const struct task *task, uint64_t address, uint64_t cou
 	for (uint64_t at = 0; at < count; at++) {
 		uint64_t part = address + at * 2 * size;
 
-		write_payload_number(task->tid, load_number(task->tid, part, size),
+		write_payload(task->tid, load_number(task->tid, part, size),
 			      load_number(task->tid, part + size, size));
 	}
 }
@@ -225,44 +224,37 @@ void write_call(const struct task *task)
 	say("\n");
 }
 
+/* A call with its result. */
+void write_returned(const struct task *task, int64_t result)
+{
+	write_call(task);
+	say("exit %d %" PRId64 "\n", task->tid, result);
+}
+
 void write_entry(struct task *task)
 {
 	const uint64_t *argument = task->call.arguments;
 
 	write_call(task);
+	if (task->call.number != __NR_close_range)
+		write_file(task->tid, descriptor_of(&task->call));
 	switch (task->call.number) {
 	case __NR_ioctl:
-		write_file(task->tid, (int)argument[0]);
 		write_credentials(task->tid);
 		write_ioctl(task->tid, (uint32_t)argument[1], argument[2]);
-		break;
+		flush_output();
+		return;
 	case __NR_write:
 	case __NR_pwrite64:
-		write_file(task->tid, (int)argument[0]);
-		write_payload_number(task->tid, argument[1], argument[2]);
+		write_payload(task->tid, argument[1], argument[2]);
 		break;
 	case __NR_writev:
 	case __NR_pwritev:
 	case __NR_pwritev2:
-		write_file(task->tid, (int)argument[0]);
 		write_vector(task, argument[1], argument[2]);
 		break;
-	case __NR_mmap:
-		write_file(task->tid, (int)argument[4]);
-		break;
-	case __NR_splice:
-	case __NR_copy_file_range:
-		write_file(task->tid, (int)argument[2]);
-		break;
-	case __NR_close_range:
-		break;
-	default:
-		write_file(task->tid, (int)argument[0]);
 	}
-	if (task->call.number == __NR_ioctl)
-		flush_output();
-	else
-		flush_now_and_then();
+	flush_now_and_then();
 }
 
 /* What the kernel has stored, and what enabling the event then changes. */
@@ -342,13 +334,11 @@ static void write_late(struct task *task, int64_t result)
 	case __NR_pidfd_getfd:
 		if (result < 0 || !is_tracefs(task->tid, (int)result))
 			break;
-		write_call(task);
-		say("exit %d %" PRId64 "\n", task->tid, result);
+		write_returned(task, result);
 		write_file(task->tid, (int)result);
 		break;
 	default:
-		write_call(task);
-		say("exit %d %" PRId64 "\n", task->tid, result);
+		write_returned(task, result);
 	}
 }
 
@@ -363,8 +353,7 @@ static void write_closed(struct task *task, int64_t result)
 	case __NR_close:
 		if (result != -EBADF)
 			return;
-		write_call(task);
-		say("exit %d %" PRId64 "\n", task->tid, result);
+		write_returned(task, result);
 	}
 }
 

@@ -332,23 +332,21 @@ static void handle_reports(void)
 	} while (adopt_strangers());
 }
 
-static void block_child_signal(int how)
+static sigset_t child_signal(void)
 {
 	sigset_t signals;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
-	sigprocmask(how, &signals, NULL);
+	return signals;
 }
 
 /* Until no task is left.  SIGCHLD is blocked: every stop sends one. */
 static void follow(void)
 {
-	struct timespec idle = { IDLE, 0 };
-	sigset_t signals;
+	const struct timespec idle = { IDLE, 0 };
+	const sigset_t signals = child_signal();
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGCHLD);
 	while (collect_reports()) {
 		handle_reports();
 		allow_overlap();
@@ -360,10 +358,12 @@ static void follow(void)
 
 static void start(char **words)
 {
+	const sigset_t signals = child_signal();
 	struct task *task;
 	int go[2];
 	char byte;
 
+	sigprocmask(SIG_BLOCK, &signals, NULL);
 	if (pipe(go))
 		give_up("pipe");
 	program = fork();
@@ -372,7 +372,7 @@ static void start(char **words)
 	if (!program) {
 		int reason;
 
-		block_child_signal(SIG_UNBLOCK);
+		sigprocmask(SIG_UNBLOCK, &signals, NULL);
 		close(go[1]);
 		if (read(go[0], &byte, 1) != 1)
 			_exit(125);
@@ -433,7 +433,6 @@ int main(int count, char **words)
 	listener = listener_named(words[2]);
 	name_offset = (unsigned int)atoi(words[3]);
 	begin_listening();
-	block_child_signal(SIG_BLOCK);
 	start(words + 4);
 	choose_signals();
 	follow();

@@ -4,7 +4,6 @@
 #include "recorder.h"
 
 #include <asm/unistd_64.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -26,10 +25,8 @@ static bool write_passed(struct task *task, const char *data, size_t length, int
 		memcpy(&fd, data, sizeof(fd));
 		if (!is_tracefs(task->tid, fd))
 			continue;
-		if (!written) {
-			write_call(task);
-			say("exit %d %" PRId64 "\n", task->tid, result);
-		}
+		if (!written)
+			write_returned(task, result);
 		written = true;
 		write_file(task->tid, fd);
 	}
@@ -59,7 +56,7 @@ static void write_message(struct task *task, uint64_t address, int64_t result)
 		memcpy(kind, bytes + at + word, sizeof(kind));
 		if (kind[0] == SOL_SOCKET && kind[1] == SCM_RIGHTS)
 			written = write_passed(task, bytes + at + header, part - header,
-						    result, written);
+					       result, written);
 	}
 }
 

@@ -19,6 +19,8 @@
 #define PAGE_SIZE 4096ul
 #define TRACEFS "/sys/kernel/tracing"
 #define ARGUMENTS 6
+/* Bytes of an enable word that are recorded, with any bit that the kernel accepts. */
+#define WORD 8
 
 /* A system call, with the number it has on x86-64 whatever the entry. */
 struct call {
@@ -84,6 +86,7 @@ void allow_overlap(void);
 extern unsigned int name_offset;
 enum interest interest_of(struct task *task, bool *exclusive);
 void write_call(const struct task *task);
+void write_returned(const struct task *task, int64_t result);
 void write_entry(struct task *task);
 void write_exit(struct task *task, int64_t result);
 bool makes_copy(const struct task *task);

@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-/* Bytes of a word that are recorded: a bit number is at most 63. */
-#define WORD 8
 /* Words of one process that are remembered. */
 #define MOST 4096
 
@@ -66,18 +64,14 @@ void inherit_words(pid_t parent, pid_t child)
 
 void drop_words(pid_t tgid)
 {
-	struct words **link = &all;
+	struct words **link = &all, *words = find(tgid);
 
-	while (*link) {
-		struct words *words = *link;
-
-		if (words->tgid == tgid) {
-			*link = words->next;
-			free(words);
-			return;
-		}
-		link = &words->next;
-	}
+	if (!words)
+		return;
+	while (*link != words)
+		link = &(*link)->next;
+	*link = words->next;
+	free(words);
 }
 
 /* The words of a task's process, in the memory of `reader`. */
