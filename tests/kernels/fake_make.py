@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,6 +69,7 @@ case "$*" in
     echo "  AS      arch/x86/entry/entry.o"
     echo "  AR      init/built-in.a"
     if test -e {fake}/fail; then cat {fake}/fail; exit 2; fi
+    while test -e {fake}/hold; do sleep 0.02; done
     mkdir -p "$out/arch/x86/boot" "$out/include/config"
     echo image > "$out/arch/x86/boot/bzImage"
     echo 9.9.3 > "$out/include/config/kernel.release"
@@ -89,7 +92,8 @@ class FakeMake:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        FakeApt(directory).lists("host", "9.9.4-1")
+        self.apt = FakeApt(directory)
+        self.apt.lists("host", "9.9.4-1")
         write_script(directory / "make", MAKE.format(fake=directory))
 
     @property
@@ -114,6 +118,16 @@ class FakeMake:
     def work(self) -> None:
         """Let compiling work."""
         (self.directory / "fail").unlink()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let compiling wait."""
+        hold = self.directory / "hold"
+        hold.touch()
+        try:
+            yield
+        finally:
+            hold.unlink()
 
 
 def publish(store: Store, directory: Path, entry: KernelEntry = ENTRY, stamp: str = "") -> None:
