@@ -53,12 +53,12 @@ def test_only_one_process_saves(tmp_path: Path) -> None:
     with Snapshots(tmp_path).claimed("key") as first, Snapshots(tmp_path).claimed("key") as second:
         assert first is not None
         assert second is None
-    assert not list(tmp_path.glob("key.*/"))
+    assert not list(tmp_path.glob("*/"))
 
 
 def test_claim_removes_leftovers_of_killed_processes(snapshots: Snapshots, tmp_path: Path) -> None:
-    (tmp_path / "key.abc").mkdir()
-    (tmp_path / "key.abc" / STATE).write_bytes(b"half")
+    (tmp_path / "uevt-scratch-abc").mkdir()
+    (tmp_path / "uevt-scratch-abc" / STATE).write_bytes(b"half")
     assert snapshots.find("key") is None
     _make(snapshots, "key")
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["key"]
@@ -67,9 +67,8 @@ def test_claim_removes_leftovers_of_killed_processes(snapshots: Snapshots, tmp_p
 def test_clean_up(snapshots: Snapshots, tmp_path: Path) -> None:
     """The directory of a running process stays."""
     _make(snapshots, "kept")
-    (tmp_path / "gone.abc").mkdir()
+    (tmp_path / "uevt-scratch-gone").mkdir()
     (tmp_path / "gone.lock").touch()
-    (tmp_path / "other.abc").mkdir()
     with Snapshots(tmp_path).claimed("busy") as scratch:
         assert scratch is not None
         snapshots.clean_up()

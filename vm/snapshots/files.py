@@ -9,17 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
+from host import temporary_directories
 from vm.qemu.command_line import MachineSpec, find_qemu, port_names, qemu_argv
 
 SCHEMA = 4
@@ -110,22 +109,14 @@ class Snapshots:
         Raises OSError if the directory is not writable.
         """
         self._directory.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self._lock(key), blocking=False)
-        try:
-            lock.acquire()
-        except Timeout:
-            yield None
-            return
-        scratch: Path | None = None
-        try:
-            self._sweep(key)
-            if self.find(key) is None:
-                scratch = Path(tempfile.mkdtemp(prefix=f"{key}.", dir=self._directory))
+        with ExitStack() as held:
+            scratch: Path | None = None
+            with suppress(Timeout):
+                held.enter_context(FileLock(self._directory / f"{key}.lock", blocking=False))
+                if self.find(key) is None:
+                    directory = temporary_directories.scratch(self._directory)
+                    scratch = held.enter_context(directory)
             yield scratch
-        finally:
-            if scratch is not None:
-                shutil.rmtree(scratch, ignore_errors=True)
-            lock.release()
 
     def publish(self, key: str, scratch: Path, content: dict[str, Any]) -> None:
         """Move a finished snapshot from its `claimed` scratch directory into place.
@@ -147,27 +138,13 @@ class Snapshots:
 
     def discard(self, key: str) -> None:
         """Remove a snapshot; processes that have it open are not affected."""
-        with suppress(OSError):
-            trash = Path(tempfile.mkdtemp(prefix=f"{key}.", dir=self._directory))
-            with suppress(OSError):
-                (self._directory / key).rename(trash / key)
-            shutil.rmtree(trash, ignore_errors=True)
+        with suppress(OSError), temporary_directories.scratch(self._directory) as trash:
+            (self._directory / key).rename(trash / key)
 
     def clean_up(self) -> None:
         """Remove scratch directories of killed processes, and unused locks."""
-        for key in {left.name.partition(".")[0] for left in self._directory.glob("*.*/")}:
-            with suppress(Timeout, OSError), FileLock(self._lock(key), blocking=False):
-                self._sweep(key)
+        temporary_directories.sweep(self._directory)
         self._remove_locks()
-
-    def _lock(self, key: str) -> Path:
-        return self._directory / f"{key}.lock"
-
-    def _sweep(self, key: str) -> None:
-        """Remove scratch directories of a key; its lock must be held."""
-        for left in self._directory.glob(f"{key}.*"):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
 
     def _make_room(self, key: str) -> None:
         """Remove the least recently used snapshots until the rest fits into the limit."""
