@@ -9,7 +9,7 @@ from vm.guest import LIBRARY
 
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 #: Events returned by serve(), as in native.h.
 PERFORM, HOST_GONE, NO_MEMORY, TOO_LONG, *_BROKEN = range(9)
@@ -47,22 +47,16 @@ _slots_end = ctypes.c_uint32.in_dll(_library, "engine_slots_end")
 
 #: The checksum of the sources of the library.
 VERSION = ctypes.c_uint32.in_dll(_library, "engine_version").value
-
-
-def begin(port: int) -> None:
-    """Start to serve a port from which nothing was read yet."""
-    _library.engine_begin(port)
-
-
-def supervise(read_end: int, write_end: int) -> None:
-    """Become the supervisor; the arguments are the pipe that SIGCHLD writes to."""
-    _library.engine_supervise(read_end, write_end)
-
-
-def supervises() -> bool:
-    """Whether this process is the supervisor and not a forked actor."""
-    still: bool = _library.engine_supervises()
-    return still
+#: Start to serve a port from which nothing was read yet.
+begin: Callable[[int], object] = _library.engine_begin
+#: Serve until an event occurs.
+serve: Callable[[], int] = _library.engine_serve
+#: The descriptor of the served port, which changes in a forked actor.
+port: Callable[[], int] = _library.engine_port
+#: Become the supervisor; the arguments are the two ends of the pipe that SIGCHLD writes to.
+supervise: Callable[[int, int], object] = _library.engine_supervise
+#: Whether this process is the supervisor and not a forked actor.
+supervises: Callable[[], bool] = _library.engine_supervises
 
 
 def become_actor(device: str) -> None:
@@ -80,18 +74,6 @@ def register_port(name: str, device: str) -> bool:
 def drain_device(device: str) -> None:
     """Discard what was sent to the last user of a port, before another process gets it."""
     _library.engine_drain_device(device.encode())
-
-
-def port() -> int:
-    """The descriptor of the served port, which changes in a forked actor."""
-    descriptor: int = _library.engine_port()
-    return descriptor
-
-
-def serve() -> int:
-    """Serve until an event occurs."""
-    event: int = _library.engine_serve()
-    return event
 
 
 def pending_call() -> tuple[int, bytes]:
