@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.bisect import command
-from tests.bisect.fakes import History, Session
+from tests.bisect.fakes import CASE, Bisect, History, Session
+from tests.conftest import Printed, Uevt
 from tests.kernels.user_trees import git, write_sources
 
 
@@ -21,6 +22,18 @@ def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Session:
     # The command sets signal handlers of its process, here that of all tests.
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     return fake
+
+
+@pytest.fixture
+def bisect(uevt: Uevt, session: Session) -> Bisect:
+    """The command with a fake session."""
+
+    def run(tree: Path, *more: str, case_id: str = CASE, code: int = 0) -> Printed:
+        root = git(tree, "rev-list", "--max-parents=0", "HEAD")
+        words = ("--good", root, "--bad", "HEAD", "--case", case_id, "--tree", tree)
+        return uevt("bisect", *words, "--out", tree.parent / "out", *more, code=code)
+
+    return run
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The command line of `uevt bisect`, and a fake session."""
+"""A fake session of `uevt bisect`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-import pytest
-
-from conformance.cli.main import main
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Outcome, SkipReason
 from conformance.results.results_json import NAME, write_results
 from conformance.results.run import RunRecord
+from tests.conftest import Printed
 from tests.kernels.user_trees import git
 from tests.report.samples import case, failure, run
 
@@ -21,9 +19,10 @@ CASE = "multi_format.name.plain"
 FUNCTION = "multi_format.name"
 OLD_CASE = "status_page.length"
 
-Caught = pytest.CaptureFixture[str]
 # Create a kernel repository with a commit for each state.
 History = Callable[..., Path]
+# Bisect a history from its root to its head, with further words.
+Bisect = Callable[..., Printed]
 
 
 class Session:
@@ -88,11 +87,3 @@ def record_of(state: str) -> RunRecord:
 
 def _result(outcome: Outcome, **others: object) -> CaseResult:
     return case(CASE, outcome, evidence=failure().evidence, **others)
-
-
-def bisect(tree: Path, *more: str, case_id: str = CASE, first: str = "") -> int:
-    """The exit code of the command for a history from its root, or ``first``, to its head."""
-    root = git(tree, "rev-list", "--max-parents=0", "HEAD")
-    out = ("--out", str(tree.parent / "out"))
-    words = ("--good", first or root, "--bad", "HEAD", "--case", case_id)
-    return main(["bisect", *words, "--tree", str(tree), *out, *more])

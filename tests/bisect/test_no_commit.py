@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kernels.store.store import Store
-from tests.bisect.fakes import CASE, OLD_CASE, Caught, History, Session, bisect
+from tests.bisect.fakes import CASE, OLD_CASE, Bisect, History, Session
 
 # The command with a session that announces its start and does not end.
 HANGING = """\
@@ -31,34 +31,27 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.parametrize(
-    ("states", "message"),
-    [(("bad", "bad"), "the good commit .* fails already"), (("good", "good"), "does not fail")],
+    ("good", "bad", "code", "message"),
+    [
+        ("bad", "bad", 1, "nothing to find: .*the good commit .* fails already"),
+        ("good", "good", 1, "nothing to find: .*does not fail"),
+        ("broken", "bad", 2, "the good commit"),
+        ("good", "error", 3, ""),
+        ("good", "cut", 3, ""),
+        ("good", "host", 3, ""),
+    ],
 )
-def test_ends_with_the_same_verdict(
-    session: Session, history: History, capsys: Caught, states: list[str], message: str
+def test_ends_that_bound_no_commit(
+    bisect: Bisect, history: History, good: str, bad: str, code: int, message: str
 ) -> None:
-    assert bisect(history(*states)) == 1
-    assert re.search(f"nothing to find: .*{message}", capsys.readouterr().out)
+    output = bisect(history(good, bad), code=code)
+    assert re.search(message, output.out if code == 1 else output.err)
 
 
-def test_end_that_does_not_build(session: Session, history: History, capsys: Caught) -> None:
-    assert bisect(history("broken", "bad")) == 2
-    assert "the good commit" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("state", ["error", "cut", "host"])
-def test_end_without_a_verdict_is_host_trouble(
-    session: Session, history: History, state: str
-) -> None:
-    assert bisect(history("good", state)) == 3
-
-
-def test_host_trouble_keeps_the_log(
-    session: Session, history: History, capsys: Caught, tmp_path: Path
-) -> None:
+def test_host_trouble_keeps_the_log(bisect: Bisect, history: History, tmp_path: Path) -> None:
     """The log up to then can be replayed."""
-    assert bisect(history("good", "host", "bad", "bad", "bad")) == 3
-    assert "QEMU is missing" in capsys.readouterr().err
+    output = bisect(history("good", "host", "bad", "bad", "bad"), code=3).err
+    assert "QEMU is missing" in output
     assert "git bisect bad" in (tmp_path / "out" / "bisect.log").read_text()
 
 
@@ -66,11 +59,11 @@ def test_host_trouble_keeps_the_log(
     ("later", "message"), [("error", "no agent after a boot"), ("bad", "cannot be bisected")]
 )
 def test_good_commit_is_tested_again_after_runs_without_verdict(
-    session: Session, history: History, capsys: Caught, later: str, message: str
+    bisect: Bisect, session: Session, history: History, later: str, message: str
 ) -> None:
     session.later = {"good": later}
-    assert bisect(history("good", "error 1", "error 2", "bad")) == 3
-    assert message in capsys.readouterr().err
+    output = bisect(history("good", "error 1", "error 2", "bad"), code=3).err
+    assert message in output
 
 
 @pytest.mark.parametrize(
@@ -87,30 +80,24 @@ def test_good_commit_is_tested_again_after_runs_without_verdict(
     ],
 )
 def test_user_mistakes(
-    session: Session,
-    history: History,
-    capsys: Caught,
-    tmp_path: Path,
-    words: Sequence[str],
-    message: str,
+    bisect: Bisect, history: History, tmp_path: Path, words: Sequence[str], message: str
 ) -> None:
-    assert bisect(history("good", "good", "bad"), *words) == 2
-    output = capsys.readouterr().err
+    output = bisect(history("good", "good", "bad"), *words, code=2).err
     assert message in output
     assert "Traceback" not in output
     assert not list((tmp_path / "cache" / "bisect").glob("*/"))
 
 
-def test_non_empty_directory_is_refused(session: Session, history: History) -> None:
+def test_non_empty_directory_is_refused(bisect: Bisect, session: Session, history: History) -> None:
     tree = history("good", "bad")
     (tree.parent / "out").mkdir()
     (tree.parent / "out" / "file").touch()
-    assert bisect(tree) == 2
+    bisect(tree, code=2)
     assert session.judged == []
 
 
-def test_interrupt_keeps_the_log(session: Session, history: History, tmp_path: Path) -> None:
-    assert bisect(history("good", "good", "stopped", "bad", "bad")) == 130
+def test_interrupt_keeps_the_log(bisect: Bisect, history: History, tmp_path: Path) -> None:
+    bisect(history("good", "good", "stopped", "bad", "bad"), code=130)
     assert not list((tmp_path / "cache" / "bisect").glob("*/"))
     assert "git bisect start" in (tmp_path / "out" / "bisect.log").read_text()
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+
+from tests.conftest import Printed
+from tests.shell_scripts import lines_of, write_script
 
 ROOT = Path(__file__).resolve().parents[2]
 # The scripts rely on POSIX, coreutils and util-linux.
@@ -15,15 +17,6 @@ BASE_TOOLS = (
     *("touch", "true"),
 )
 SCRIPT_SECONDS = 30
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Output and exit status of a script."""
-
-    code: int
-    out: str
-    err: str
 
 
 class FakeMachine:
@@ -37,7 +30,6 @@ class FakeMachine:
         self.bin = directory / "bin"
         self.log = directory / "log"
         self.bin.mkdir(parents=True)
-        self.log.touch()
         for tool in BASE_TOOLS:
             (self.bin / tool).symlink_to(_real(tool))
         self.user(1000)
@@ -47,9 +39,7 @@ class FakeMachine:
     def stub(self, name: str, body: str = "", *, logged: bool = True) -> None:
         """Put a shell script on the search path."""
         note = f'echo "{name} $*" >>"{self.log}"\n' if logged else ""
-        path = self.bin / name
-        path.write_text(f"#!/bin/sh\n{note}{body}\n")
-        path.chmod(0o755)
+        write_script(self.bin / name, note + body)
 
     def user(self, uid: int) -> None:
         """Set the user id."""
@@ -64,14 +54,17 @@ class FakeMachine:
     @property
     def calls(self) -> list[str]:
         """The calls of logged stubs, in order."""
-        return self.log.read_text().splitlines()
+        return lines_of(self.log)
 
     def environment(self, **more: str) -> dict[str, str]:
         """The environment of a process on this machine."""
         return {"PATH": str(self.bin), "UEVT_HOST_ROOT": str(self.root), **more}
 
-    def run(self, script: Path, *arguments: str, **more: str) -> Answer:
-        """Run a script on this machine; `more` are environment variables."""
+    def run(self, script: Path, *arguments: str, code: int = 0, **more: str) -> Printed:
+        """Run a script on this machine, and check its exit code.
+
+        ``more`` are environment variables.
+        """
         done = subprocess.run(
             [script, *arguments],
             env=self.environment(**more),
@@ -80,7 +73,8 @@ class FakeMachine:
             check=False,
             timeout=SCRIPT_SECONDS,
         )
-        return Answer(done.returncode, done.stdout, done.stderr)
+        assert done.returncode == code, done
+        return Printed(done.stdout, done.stderr)
 
 
 def _real(tool: str) -> Path:

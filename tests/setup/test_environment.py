@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.setup.fake_machine import ROOT, SCRIPT_SECONDS, FakeMachine
+from tests.shell_scripts import write_script
 
 PYPROJECT = '[project]\nname = "uevt"\n'
 
@@ -25,15 +26,10 @@ def checkout(tmp_path: Path) -> Path:
 
 def interpreter(machine: FakeMachine, *, pip: str = "") -> None:
     """A python3 whose `-m venv` creates another one, whose pip runs the shell line `pip`."""
-    inner = machine.root / "inner-python"
-    inner.write_text(
-        f"""#!/bin/sh
-case $* in
-    '-m pip '*) echo "pip $*" >>"{machine.log}"; {pip or ":"} ;;
-esac
-"""
+    inner = write_script(
+        machine.root / "inner-python",
+        f"""case $* in '-m pip '*) echo "pip $*" >>"{machine.log}"; {pip or ":"} ;; esac""",
     )
-    inner.chmod(0o755)
     machine.stub(
         "python3",
         f"""case $* in
@@ -53,16 +49,14 @@ def verbs(machine: FakeMachine) -> list[str]:
 
 def test_environment_is_created_once(machine: FakeMachine, checkout: Path) -> None:
     interpreter(machine)
-    answer = machine.run(checkout / ".ci/environment")
-    assert (answer.code, answer.out) == (0, "")
+    assert machine.run(checkout / ".ci/environment").out == ""
     assert verbs(machine) == ["venv", "pip"]
     pip = machine.calls[1]
     assert pip.endswith(" --editable .")
     assert "--isolated" not in pip
     assert "index" not in pip
 
-    answer = machine.run(checkout / ".ci/environment")
-    assert (answer.code, answer.err) == (0, "")
+    assert machine.run(checkout / ".ci/environment").err == ""
     assert verbs(machine) == ["venv", "pip"]
 
 
@@ -79,41 +73,35 @@ def test_environment_follows_changes(
     machine: FakeMachine, checkout: Path, change: str, expected: list[str]
 ) -> None:
     interpreter(machine)
-    assert machine.run(checkout / ".ci/environment").code == 0
+    machine.run(checkout / ".ci/environment")
     subprocess.run(change, shell=True, cwd=checkout, check=True)
-    assert machine.run(checkout / ".ci/environment").code == 0
+    machine.run(checkout / ".ci/environment")
     assert verbs(machine) == ["venv", "pip", *expected]
 
 
-def test_an_environment_that_cannot_take_uevt_is_replaced(
-    machine: FakeMachine, checkout: Path
-) -> None:
+def test_unusable_environment_is_replaced(machine: FakeMachine, checkout: Path) -> None:
     interpreter(machine)
     # Created with another tool: it starts, but has no pip or is too old.
-    python = checkout / ".venv/bin/python"
-    python.parent.mkdir(parents=True)
-    python.write_text("#!/bin/sh\ncase $* in *'import pip'*) exit 1 ;; esac\n")
-    python.chmod(0o755)
-    assert machine.run(checkout / ".ci/environment").code == 0
+    write_script(checkout / ".venv/bin/python", "case $* in *'import pip'*) exit 1 ;; esac")
+    machine.run(checkout / ".ci/environment")
     assert verbs(machine) == ["venv", "pip"]
 
 
 def test_a_moved_checkout_is_installed_again(machine: FakeMachine, checkout: Path) -> None:
     interpreter(machine)
-    assert machine.run(checkout / ".ci/environment").code == 0
+    machine.run(checkout / ".ci/environment")
     elsewhere = checkout.rename(checkout.with_name("elsewhere"))
-    assert machine.run(elsewhere / ".ci/environment").code == 0
+    machine.run(elsewhere / ".ci/environment")
     assert verbs(machine)[-1] == "pip"
 
 
 def test_failing_pip_leaves_no_stamp(machine: FakeMachine, checkout: Path) -> None:
     interpreter(machine, pip="echo 'ERROR: no index' >&2; exit 1")
-    answer = machine.run(checkout / ".ci/environment")
-    assert answer.code == 3
+    answer = machine.run(checkout / ".ci/environment", code=3)
     assert answer.err.splitlines()[-2] == "ERROR: no index"
     assert answer.err.splitlines()[-1].startswith("setup: pip failed; ")
     assert not (checkout / ".venv/uevt-environment").exists()
-    assert machine.run(checkout / ".ci/environment").code == 3
+    machine.run(checkout / ".ci/environment", code=3)
 
 
 def test_concurrent_calls_create_one_environment(machine: FakeMachine, checkout: Path) -> None:
@@ -126,12 +114,10 @@ def test_concurrent_calls_create_one_environment(machine: FakeMachine, checkout:
     assert verbs(machine) == ["venv", "pip"]
 
 
-def test_another_extra_is_added_to_the_environment_once(
-    machine: FakeMachine, checkout: Path
-) -> None:
+def test_another_extra_is_added_once(machine: FakeMachine, checkout: Path) -> None:
     interpreter(machine)
     for extra in ((), ("browser",), (), ("browser",)):
-        assert machine.run(checkout / ".ci/environment", *extra).code == 0
+        machine.run(checkout / ".ci/environment", *extra)
     assert verbs(machine) == ["venv", "pip", "pip"]
     assert machine.calls[2].endswith(" --editable .[browser]")
 
@@ -145,8 +131,7 @@ def test_old_or_absent_python_is_refused(
     machine: FakeMachine, environment: dict[str, str], tried: str
 ) -> None:
     machine.stub("python3", "exit 1", logged=False)
-    answer = machine.run(ROOT / ".ci/find-python", **environment)
-    assert answer.code == 3
+    answer = machine.run(ROOT / ".ci/find-python", **environment, code=3)
     assert answer.err.startswith(f"setup: Python 3.11 or newer is needed, tried: {tried}")
     assert answer.err.count("\n") == 1
 
@@ -161,14 +146,14 @@ def test_a_newer_python_by_another_name_is_found(machine: FakeMachine) -> None:
 def test_ci_run_installs_make_and_returns_its_status(
     machine: FakeMachine, checkout: Path, code: int
 ) -> None:
-    packages = checkout / ".ci/host-packages"
+    machine.stub("make", f"exit {code}")
     make = machine.bin / "make"
-    packages.write_text(
-        f'#!/bin/sh\necho packages >>"{machine.log}"\n'
-        f'printf "#!/bin/sh\\necho make \\$* >>{machine.log}\\nexit {code}\\n" >"{make}"\n'
-        f'/bin/chmod +x "{make}"\n'
+    hidden = make.rename(machine.root / "make")
+    write_script(
+        checkout / ".ci/host-packages",
+        f'echo packages >>"{machine.log}"; /bin/mv "{hidden}" "{make}"',
     )
-    assert machine.run(checkout / ".ci/run").code == code
+    machine.run(checkout / ".ci/run", code=code)
     assert machine.calls == ["packages", "make --no-print-directory test"]
 
 
