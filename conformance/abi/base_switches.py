@@ -160,6 +160,12 @@ BASE: tuple[Switch, ...] = (
         (6, 3),
     ),
     _base(
+        "eprobe_conditions",
+        "an eprobe takes a condition, not only arguments",
+        "tracing/eprobe: Add eprobe filter support",
+        (6, 1),
+    ),
+    _base(
         "eprobe_fields_parsed",
         "an eprobe on a field that its event does not have fails with EINVAL, not with ENOENT",
         "tracing/probes: Move event parameter fetching code to common parser",

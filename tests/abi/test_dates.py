@@ -49,6 +49,7 @@ BASE_DATES = {
     "value_modifiers_refused": "6.1.23 6.2.8 6.3",
     "percent_and_graph_kept": "6.1.189 6.12.111 7.2.7 7.3",
     "functions_in_filters": "6.3",
+    "eprobe_conditions": "6.1",
     "eprobe_fields_parsed": "6.5",
     "reading_histogram_busy": "6.1.40 6.4.5 6.5",
     "enable_file_holds_instance": "6.1.55 6.5.5 6.6",

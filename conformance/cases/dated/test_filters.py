@@ -76,6 +76,16 @@ def test_eprobe_system_matched(ue: UserEvents) -> None:
         remove_eprobe(ue)
 
 
+@case(isolation="global", switch="eprobe_conditions", facilities="eprobes")
+@doc("eprobetrace.rst@v6.18: silent about conditions")
+@spec("trace_eprobe.c:trace_eprobe_parse_filter")
+def test_eprobe_conditions(ue: UserEvents) -> None:
+    """An eprobe takes a condition; before, `if` was an argument without a value: EINVAL."""
+    ue.event("u8 a")
+    added = add_eprobe(ue, "a=$a if a == 1").errno
+    assert added == ue.dated("eprobe_conditions", since="", before="EINVAL")
+
+
 @case(isolation="global", switch="eprobe_fields_parsed", facilities="eprobes")
 @spec("trace_probe.c:parse_trace_event_arg")
 @doc("eprobetrace.rst@v6.18: silent about errors")

@@ -100,7 +100,7 @@ def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> N
     assert ue.tracefs.records() == [lines[each] for each in order]
 
 
-@case(spec="trace_eprobe.c:trace_eprobe_parse_filter", doc="if FILTER", profiles="6.1..")
+@case(spec="trace_eprobe.c:trace_eprobe_parse_filter", doc="if FILTER", needs="eprobe_conditions")
 def test_condition(ue: UserEvents) -> None:
     """An eprobe with a condition records what matches; one on an unknown field is rejected."""
     event = ue.event("u8 a; u8 b")
@@ -255,7 +255,7 @@ def test_removed_with_an_event(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(spec="trace_eprobe.c:__trace_eprobe_create: parse_error", profiles="6.1..")
+@case(spec="trace_eprobe.c:__trace_eprobe_create: parse_error", needs="eprobe_conditions")
 @doc("if FILTER; silent about errors")
 @variants({"filter": "a=$a if (a == 1", "filter-and-field": "b=$b if (a == 1"})
 def test_condition_refused(ue: UserEvents, arguments: str) -> None:

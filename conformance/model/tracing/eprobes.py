@@ -58,11 +58,16 @@ def create(world: World, command: str) -> None:
         event = world.table.tracepoint(system, event_name)
     except Errno:
         raise Errno("ENODEV") from None
-    try:
-        filter_ = filter_parser.parse(condition, event.fields, world.profile) if condition else None
-    except Errno:
-        raise Errno("EINVAL") from None
+    filter_ = None
+    if condition and world.profile.has("eprobe_conditions"):
+        try:
+            filter_ = filter_parser.parse(condition, event.fields, world.profile)
+        except Errno:
+            raise Errno("EINVAL") from None
     parsed = tuple(_argument(world, event, *each) for each in found_arguments)
+    if condition and filter_ is None:
+        # traceprobe_parse_probe_arg(): the word `if` is an argument that fetches nothing.
+        raise Errno("EINVAL")
     world.top.error_log_unknown = unknown
     source = f"{system}.{event_name}"
     event.eprobe_count += 1
