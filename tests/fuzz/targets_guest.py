@@ -26,6 +26,7 @@ from conformance.runner.process_pool import ProcessPool
 from host.deadline import Deadline
 from tests import packed
 from tests.fuzz.target import Target
+from tests.vm.captured import LOGS
 from vm import wire
 from vm.agent.agent import Agent
 from vm.agent.channel import Channel
@@ -34,7 +35,6 @@ from vm.errors import VmError
 from vm.kernel_log.reports import MAX_FINDINGS, classify, phase
 from vm.recorder.recording import BadRecording, groups
 
-CONSOLES = Path(__file__).parents[2] / "fixtures" / "console"
 RECORDINGS = Path(__file__).parents[2] / "fixtures" / "recordings"
 PORTS = ("uevt0", "uevt1", "uevt2")
 RESULT_TYPES: dict[str, Any] = {
@@ -209,7 +209,7 @@ REPORTS = (
 
 def consoles() -> list[bytes]:
     """Captured consoles."""
-    return [file.read_bytes()[-20_000:] for file in sorted(CONSOLES.glob("*.log"))]
+    return [file.read_bytes()[-20_000:] for file in sorted(LOGS.glob("*.log"))]
 
 
 def read_console(replies: bytes) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from host.deadline import Deadline
 from host.temporary_directories import sweep
+from tests.vm.captured import read
 from vm.errors import Party
 from vm.postmortem import hang
 from vm.postmortem.hang import diagnose
@@ -20,8 +21,6 @@ from vm.qemu.console import Console
 from vm.qemu.power_cycle import PowerCycle
 from vm.qemu.process import CpuTime
 from vm.qemu.qmp import MonitorTrouble
-
-LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 
 
 def registers(address: int, level: int, halted: int = 0) -> str:
@@ -44,7 +43,7 @@ class Guest:
 
     def __init__(self, console: Path, dumps: list[str], log: str = "", status: str = "running"):
         self._console, self._dumps, self._status = console, dumps, status
-        self._log = (LOGS / f"{log}.log").read_bytes() if log else b""
+        self._log = read(log) if log else ""
         self.monitor = self.qemu = self
         self.actions = ""
         # CPU time per second of the processor's thread.
@@ -73,7 +72,7 @@ class Guest:
 
     def _print_log(self, action: str) -> None:
         self.actions += action
-        with self._console.open("ab") as file:
+        with self._console.open("a") as file:
             file.write(self._log)
 
     def nmi(self, deadline: Deadline) -> None:

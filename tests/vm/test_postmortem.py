@@ -12,21 +12,10 @@ from typing import Any, cast
 import pytest
 
 from host.kernel_reports import ReportKind
+from tests.vm.captured import read
+from vm import errors
 from vm.agent.channel import ChannelEnded
-from vm.errors import (
-    ActorDied,
-    BootFailed,
-    ChannelBroken,
-    DiskFull,
-    GuestCrashed,
-    GuestOutOfMemory,
-    NoAnswer,
-    NoRoot,
-    Party,
-    QemuDied,
-    QemuStuck,
-    VmError,
-)
+from vm.errors import Party, VmError
 from vm.postmortem.explain import PostMortem
 from vm.postmortem.hang import starved
 from vm.qemu.command_line import MachineSpec
@@ -34,8 +23,7 @@ from vm.qemu.console import Console
 from vm.qemu.power_cycle import PowerCycle
 from vm.qemu.process import CpuTime
 
-LOGS = Path(__file__).parents[2] / "fixtures" / "console"
-ENDED, DIED = ChannelEnded("the channel ended"), ActorDied("c1", signal.SIGKILL)
+ENDED, DIED = ChannelEnded("the channel ended"), errors.ActorDied("c1", signal.SIGKILL)
 NEVER = CpuTime(0.0, {})
 
 
@@ -66,26 +54,22 @@ def post_mortem(directory: Path, text: str, qemu: Qemu, *, root: bool = True) ->
     return PostMortem(spec, console, power, NEVER, booted_at=0, marked_at=0, slowness=1.0)
 
 
-def read(log: str) -> str:
-    return (LOGS / f"{log}.log").read_text()
-
-
 @pytest.mark.parametrize(
     ("log", "qemu", "trouble", "kind", "message"),
     [
-        ("oops_null", Qemu(0), ENDED, GuestCrashed, "NULL pointer"),
-        ("oops_survived", Qemu(), DIED, GuestCrashed, "NULL pointer"),
-        ("oops_storm", Qemu(), NoAnswer("x"), GuestCrashed, "general protection"),
-        ("panic_in_call", Qemu(0), ENDED, GuestCrashed, "asked to"),
-        ("panic_in_call", Qemu(-9), ENDED, GuestCrashed, "asked to"),
-        ("silent_hang", Qemu(0), ENDED, GuestCrashed, "without any console output"),
-        ("silent_hang", Qemu(-9, "killed"), ENDED, QemuDied, "SIGKILL"),
-        ("silent_hang", Qemu(1, "no memory"), ENDED, QemuDied, "no memory"),
-        ("silent_hang", Qemu(), NoAnswer("x"), QemuStuck, "is stopped"),
-        ("silent_hang", Qemu(), DIED, ActorDied, "SIGKILL"),
-        ("warn_6.12", Qemu(), DIED, ActorDied, "SIGKILL"),
-        ("oom_kill", Qemu(), DIED, GuestOutOfMemory, "oom-killer"),
-        ("init_exits", Qemu(0), ENDED, ChannelBroken, "Attempted to kill init"),
+        ("oops_null", Qemu(0), ENDED, errors.GuestCrashed, "NULL pointer"),
+        ("oops_survived", Qemu(), DIED, errors.GuestCrashed, "NULL pointer"),
+        ("oops_storm", Qemu(), errors.NoAnswer("x"), errors.GuestCrashed, "general protection"),
+        ("panic_in_call", Qemu(0), ENDED, errors.GuestCrashed, "asked to"),
+        ("panic_in_call", Qemu(-9), ENDED, errors.GuestCrashed, "asked to"),
+        ("silent_hang", Qemu(0), ENDED, errors.GuestCrashed, "without any console output"),
+        ("silent_hang", Qemu(-9, "killed"), ENDED, errors.QemuDied, "SIGKILL"),
+        ("silent_hang", Qemu(1, "no memory"), ENDED, errors.QemuDied, "no memory"),
+        ("silent_hang", Qemu(), errors.NoAnswer("x"), errors.QemuStuck, "is stopped"),
+        ("silent_hang", Qemu(), DIED, errors.ActorDied, "SIGKILL"),
+        ("warn_6.12", Qemu(), DIED, errors.ActorDied, "SIGKILL"),
+        ("oom_kill", Qemu(), DIED, errors.GuestOutOfMemory, "oom-killer"),
+        ("init_exits", Qemu(0), ENDED, errors.ChannelBroken, "Attempted to kill init"),
     ],
 )
 def test_cause_of_a_failed_call(
@@ -98,7 +82,8 @@ def test_cause_of_a_failed_call(
 
 
 @pytest.mark.parametrize(
-    ("line", "kind"), [("reboot: Power down", ChannelBroken), ("Comm: reboot: x", GuestCrashed)]
+    ("line", "kind"),
+    [("reboot: Power down", errors.ChannelBroken), ("Comm: reboot: x", errors.GuestCrashed)],
 )
 def test_regular_power_off_is_no_crash(tmp_path: Path, line: str, kind: type[VmError]) -> None:
     examined = post_mortem(tmp_path, f"[    9.000000] {line}\n", Qemu(0))
@@ -107,28 +92,28 @@ def test_regular_power_off_is_no_crash(tmp_path: Path, line: str, kind: type[VmE
 
 def test_output_between_calls_counts(tmp_path: Path) -> None:
     found = post_mortem(tmp_path, read("oops_null"), Qemu(0)).explain_call(ENDED, 10_000)
-    assert type(found) is GuestCrashed
+    assert type(found) is errors.GuestCrashed
     assert [each.kind for each in found.findings] == [ReportKind.OOPS]
 
 
 def test_full_disk_explains_missing_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = os.statvfs_result((4096, 4096, 1, 0, 0, 0, 0, 0, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda path: full)
-    with pytest.raises(DiskFull):
+    with pytest.raises(errors.DiskFull):
         post_mortem(tmp_path, "", Qemu(0)).explain_call(ENDED, 0)
 
 
 @pytest.mark.parametrize(
     ("log", "qemu", "root", "kind", "party"),
     [
-        ("oops_null", Qemu(0), True, BootFailed, Party.KERNEL),
-        ("panic_in_call", Qemu(0), True, BootFailed, Party.KERNEL),
-        ("init_exits", Qemu(0), True, BootFailed, Party.AGENT),
-        ("panic_no_root", Qemu(0), True, BootFailed, Party.AGENT),
-        ("panic_no_root", Qemu(0), False, NoRoot, Party.HOST),
-        ("boot_clean", Qemu(0), True, BootFailed, Party.KERNEL),
-        ("silent_hang", Qemu(0), True, BootFailed, Party.HOST),
-        ("silent_hang", Qemu(-6), True, QemuDied, None),
+        ("oops_null", Qemu(0), True, errors.BootFailed, Party.KERNEL),
+        ("panic_in_call", Qemu(0), True, errors.BootFailed, Party.KERNEL),
+        ("init_exits", Qemu(0), True, errors.BootFailed, Party.AGENT),
+        ("panic_no_root", Qemu(0), True, errors.BootFailed, Party.AGENT),
+        ("panic_no_root", Qemu(0), False, errors.NoRoot, Party.HOST),
+        ("boot_clean", Qemu(0), True, errors.BootFailed, Party.KERNEL),
+        ("silent_hang", Qemu(0), True, errors.BootFailed, Party.HOST),
+        ("silent_hang", Qemu(-6), True, errors.QemuDied, None),
     ],
 )
 def test_cause_of_a_failed_boot(
@@ -182,7 +167,7 @@ def test_slow_boot_is_no_hang(tmp_path: Path, qemu: Qemu, silence: float, messag
     examined = post_mortem(tmp_path, read("boot_clean"), qemu)
     past = time.time() - silence
     os.utime(examined.console.path, (past, past))
-    found = examined.explain_boot(NoAnswer("no agent within 60 s"))
-    assert isinstance(found, BootFailed)
+    found = examined.explain_boot(errors.NoAnswer("no agent within 60 s"))
+    assert isinstance(found, errors.BootFailed)
     assert found.party is Party.HOST
     assert message in str(found)

@@ -13,16 +13,7 @@ import pytest
 from host.deadline import Deadline
 from kernels.store.store import default_root
 from tests.drills import provoke
-from vm.errors import (
-    AgentStuck,
-    BootFailed,
-    ChannelBroken,
-    GuestCrashed,
-    NoAnswer,
-    Party,
-    QemuDied,
-    QemuStuck,
-)
+from vm import errors
 from vm.machine import Machine
 from vm.qemu.command_line import MachineSpec
 from vm.qemu.root_archive import interpreter, root_archive
@@ -58,7 +49,9 @@ def soon() -> Deadline:
 
 
 def test_spinning_processor_is_the_kernels_fault(machine: Machine) -> None:
-    with pytest.raises(NoAnswer, match="spins in the kernel, in hazard_spin_irqs_off") as caught:
+    with pytest.raises(
+        errors.NoAnswer, match="spins in the kernel, in hazard_spin_irqs_off"
+    ) as caught:
         provoke.provoke(machine, "spin_irqs_off", deadline=soon())
     assert caught.value.frames[:2] == ("hazard_spin_irqs_off", "hazard_write")
     assert "no answer within 1 s" in str(caught.value)
@@ -73,7 +66,7 @@ def test_sleeping_system_call_is_the_kernels_fault(
     machine: Machine, hazard: str, state: str
 ) -> None:
     where = rf"sleeps in the kernel \(state {state}\), in hazard_write < proc_reg_write"
-    with pytest.raises(NoAnswer, match=where):
+    with pytest.raises(errors.NoAnswer, match=where):
         provoke.provoke(machine, hazard, deadline=soon())
     assert machine.healthy()
 
@@ -81,7 +74,7 @@ def test_sleeping_system_call_is_the_kernels_fault(
 def test_stopped_process_is_the_agents_fault(machine: Machine) -> None:
     getpid, kill = 39, 62
     (pid,) = machine.call(provoke.ACTOR, [["sys", getpid, [], None]])
-    with pytest.raises(AgentStuck, match="every program of the guest waits"):
+    with pytest.raises(errors.AgentStuck, match="every program of the guest waits"):
         machine.call(
             provoke.ACTOR, [["sys", kill, [pid["value"], signal.SIGSTOP], None]], deadline=soon()
         )
@@ -90,19 +83,19 @@ def test_stopped_process_is_the_agents_fault(machine: Machine) -> None:
 def test_stopped_qemu_is_the_hosts_fault(machine: Machine) -> None:
     assert machine.pid
     os.kill(machine.pid, signal.SIGSTOP)
-    with pytest.raises(QemuStuck, match="stopped, by a signal"):
+    with pytest.raises(errors.QemuStuck, match="stopped, by a signal"):
         machine.call(provoke.ACTOR, [["peek", 0, 1]], deadline=soon())
 
 
 def test_paused_machine_is_the_hosts_fault(machine: Machine) -> None:
     provoke.pause_machine(machine)
-    with pytest.raises(QemuStuck, match="QEMU has stopped the machine: paused"):
+    with pytest.raises(errors.QemuStuck, match="QEMU has stopped the machine: paused"):
         machine.call(provoke.ACTOR, [["peek", 0, 1]], deadline=soon())
 
 
 def test_survived_oops_is_a_crash(machine: Machine) -> None:
     assert provoke.write(machine, "/proc/sys/kernel/panic_on_oops", "0") == 0
-    with pytest.raises(GuestCrashed, match="NULL pointer") as caught:
+    with pytest.raises(errors.GuestCrashed, match="NULL pointer") as caught:
         provoke.provoke(machine, "null")
     prints = [found.fingerprint for found in caught.value.findings]
     assert prints == ["oops:hazard_null/hazard_write/proc_reg_write"]
@@ -117,7 +110,7 @@ def test_garbage_to_the_agent_is_no_crash(machine: Machine, when: str) -> None:
     machine._power.agent._supervisor._socket.send(b"\0" * 64)
     if when == "after its end":
         assert machine._power.qemu.wait(_ENDS) == 0
-    with pytest.raises(ChannelBroken, match="the agent ended: the host's frame"):
+    with pytest.raises(errors.ChannelBroken, match="the agent ended: the host's frame"):
         machine.call("", [["ping"]])
 
 
@@ -138,13 +131,13 @@ def test_failing_qemu_is_the_hosts_fault(
     spec: MachineSpec, tmp_path: Path, script: str, message: str
 ) -> None:
     broken = MachineSpec(spec.kernel, root=spec.root, qemu=provoke.fake_qemu(tmp_path, script))
-    with pytest.raises(QemuDied, match=message):
+    with pytest.raises(errors.QemuDied, match=message):
         Machine.boot(broken, directory=tmp_path, deadline=Deadline(60, "boot"))
 
 
 def test_silent_kernel(spec: MachineSpec, tmp_path: Path) -> None:
     silent = MachineSpec(provoke.silent_kernel(tmp_path / "bzImage"), root=spec.root)
-    with pytest.raises(BootFailed, match="its console was silent") as caught:
+    with pytest.raises(errors.BootFailed, match="its console was silent") as caught:
         Machine.boot(silent, directory=tmp_path, deadline=Deadline(1.5, "agent"))
-    assert (caught.value.phase, caught.value.party) == ("silent", Party.HOST)
+    assert (caught.value.phase, caught.value.party) == ("silent", errors.Party.HOST)
     assert "console on ttyS0" in caught.value.hint

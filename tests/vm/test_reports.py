@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
 from host.kernel_reports import ReportKind
+from tests.vm.captured import LOGS, read
 from vm.kernel_log import stack_traces
 from vm.kernel_log.reports import MAX_FINDINGS, Finding, Phase, classify, phase
 
-LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 FREE = "kasan:hazard_freed/hazard_write/proc_reg_write"
 
 # Fingerprints of the reports in each captured log.
@@ -70,10 +69,6 @@ CAPTURED: dict[str, list[str]] = {
     "rate_limited": [],
     "silent_hang": [],
 }
-
-
-def read(log: str) -> str:
-    return (LOGS / f"{log}.log").read_text()
 
 
 def prints(text: str) -> list[str]:

@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from host.deadline import Deadline
+from tests.vm.captured import read
 from vm.agent.roster import Roster
 from vm.machine import Machine
 from vm.qemu.command_line import MachineSpec
@@ -24,7 +24,6 @@ from vm.snapshots.policy import SnapshotPolicy
 
 KEY = "key"
 OPENING = (("", (["ping"],)),)
-LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 
 
 @pytest.fixture(autouse=True)
@@ -38,16 +37,19 @@ def snapshots(tmp_path: Path) -> Snapshots:
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> MachineSpec:
-    return MachineSpec(tmp_path / "bzImage", root=tmp_path / "root.cpio")
-
-
-def _make(snapshots: Snapshots) -> None:
+def saved(snapshots: Snapshots) -> Snapshots:
+    """The same with a snapshot."""
     with snapshots.claimed(KEY) as scratch:
         assert scratch is not None
         (scratch / STATE).write_bytes(b"state")
         known = {"info": {"boot_id": "one"}, "actors": [], "opening": []}
         snapshots.publish(KEY, scratch, known)
+    return snapshots
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> MachineSpec:
+    return MachineSpec(tmp_path / "bzImage", root=tmp_path / "root.cpio")
 
 
 def _descriptors() -> int:
@@ -55,10 +57,9 @@ def _descriptors() -> int:
 
 
 def test_snapshot_removed_after_it_was_found(
-    snapshots: Snapshots, spec: MachineSpec, monkeypatch: pytest.MonkeyPatch
+    saved: Snapshots, spec: MachineSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _make(snapshots)
-    find = snapshots.find
+    find = saved.find
 
     def found_and_gone(key: str) -> Snapshot | None:
         found = find(key)
@@ -66,41 +67,11 @@ def test_snapshot_removed_after_it_was_found(
         shutil.rmtree(found.directory)
         return found
 
-    monkeypatch.setattr(snapshots, "find", found_and_gone)
-    chosen = SnapshotPolicy(spec, snapshots)
+    monkeypatch.setattr(saved, "find", found_and_gone)
+    chosen = SnapshotPolicy(spec, saved)
     with chosen.chosen(cold=False) as state:
         assert state is None
     assert (chosen.restoring, chosen.should_save, chosen.start) == (False, True, "booted")
-
-
-def test_close_before_ready(
-    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _make(snapshots)
-    off: list[str] = []
-    qemu = SimpleNamespace(cpu_time=lambda: None)
-    power = SimpleNamespace(qemu=qemu, off=lambda: off.append("off"))
-    monkeypatch.setattr(PowerCycle, "on", lambda *words, **named: power)
-    before = _descriptors()
-    machine = Machine.launch(spec, directory=tmp_path, snapshots=snapshots)
-    assert _descriptors() == before + 1
-    machine.close()
-    assert (off, _descriptors()) == (["off"], before)
-
-
-def test_failed_start_leaves_no_descriptor(
-    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _make(snapshots)
-
-    def fail(*words: object, **named: object) -> None:
-        raise OSError("no process")
-
-    monkeypatch.setattr(PowerCycle, "on", fail)
-    before = _descriptors()
-    with pytest.raises(OSError, match="no process"):
-        Machine.launch(spec, directory=tmp_path, snapshots=snapshots)
-    assert _descriptors() == before
 
 
 class Stage:
@@ -135,15 +106,29 @@ class Stage:
         self.running = False
 
 
-@pytest.fixture
-def boot(
-    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Machine]:
-    """Boot a machine on stages, one after another."""
+Boot = Callable[..., Machine]
 
-    def boot(*stages: Stage, seconds: float = 1.0, opening: Any = ()) -> Machine:
-        coming = iter(stages)
-        monkeypatch.setattr(PowerCycle, "on", lambda *words, **named: next(coming))
+
+@pytest.fixture
+def stages(monkeypatch: pytest.MonkeyPatch) -> list[Stage]:
+    """What machines start on, one after another; they do not start without."""
+    stages: list[Stage] = []
+
+    def start(*words: object, **named: object) -> Stage:
+        if not stages:
+            raise OSError("no process")
+        return stages.pop(0)
+
+    monkeypatch.setattr(PowerCycle, "on", start)
+    return stages
+
+
+@pytest.fixture
+def boot(snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, stages: list[Stage]) -> Boot:
+    """Boot a machine on stages."""
+
+    def boot(*coming: Stage, seconds: float = 1.0, opening: Any = ()) -> Machine:
+        stages.extend(coming)
         machine = replace(spec, opening=opening)
         deadline = Deadline(seconds, "agent after the boot")
         return Machine.boot(machine, directory=tmp_path, deadline=deadline, snapshots=snapshots)
@@ -151,22 +136,42 @@ def boot(
     return boot
 
 
-def test_failed_save_keeps_the_guest(boot: Callable[..., Machine]) -> None:
+def test_close_before_ready(
+    saved: Snapshots, spec: MachineSpec, tmp_path: Path, stages: list[Stage]
+) -> None:
+    stage = Stage()
+    stages.append(stage)
+    before = _descriptors()
+    machine = Machine.launch(spec, directory=tmp_path, snapshots=saved)
+    assert _descriptors() == before + 1
+    machine.close()
+    assert (stage.running, _descriptors()) == (False, before)
+
+
+@pytest.mark.usefixtures("stages")
+def test_failed_start_leaves_no_descriptor(
+    saved: Snapshots, spec: MachineSpec, tmp_path: Path
+) -> None:
+    before = _descriptors()
+    with pytest.raises(OSError, match="no process"):
+        Machine.launch(spec, directory=tmp_path, snapshots=saved)
+    assert _descriptors() == before
+
+
+def test_failed_save_keeps_the_guest(boot: Boot) -> None:
     """Saving has its own deadline."""
     stage = Stage(MonitorTrouble("no"))
     assert boot(stage).start == "booted: the snapshot could not be saved: no"
     assert stage.running
 
 
-def test_no_snapshot_after_a_kernel_report(
-    boot: Callable[..., Machine], snapshots: Snapshots, tmp_path: Path
-) -> None:
+def test_no_snapshot_after_a_report(boot: Boot, snapshots: Snapshots, tmp_path: Path) -> None:
     """Guests restored from it would not see the report."""
 
     class Warning(Stage):
         def call(self, *words: Any) -> list[dict[str, Any]]:
             with (tmp_path / "console.log").open("a") as console:
-                console.write((LOGS / "warn_6.12.log").read_text())
+                console.write(read("warn_6.12"))
             return super().call(*words)
 
     for stage, saved in ((Warning(), False), (Stage(), True)):
@@ -176,19 +181,15 @@ def test_no_snapshot_after_a_kernel_report(
         assert bool(machine.console.findings(machine.ready_at)) is not saved
 
 
-def test_snapshot_without_all_opening_results(
-    boot: Callable[..., Machine], snapshots: Snapshots
-) -> None:
-    _make(snapshots)
+@pytest.mark.usefixtures("saved")
+def test_snapshot_without_all_opening_results(boot: Boot) -> None:
     machine = boot(Stage(answer=b"one".hex()), Stage(), seconds=100.0, opening=OPENING)
     assert machine.start == (
         "booted: the snapshot could not be used: it lacks results of the opening requests"
     )
 
 
-def test_guest_that_does_not_resume_is_booted_again(
-    boot: Callable[..., Machine], snapshots: Snapshots
-) -> None:
+def test_guest_that_does_not_resume_is_booted_again(boot: Boot, snapshots: Snapshots) -> None:
     first, second = Stage(StillStopped("no")), Stage()
     assert boot(first, second).start == "booted: the snapshot could not be saved: no"
     assert (first.running, second.running) == (False, True)
@@ -196,11 +197,9 @@ def test_guest_that_does_not_resume_is_booted_again(
     assert snapshots.find(KEY) is None
 
 
+@pytest.mark.usefixtures("saved")
 @pytest.mark.parametrize("answer", ["no hexadecimal", b"of another".hex()])
-def test_failed_restore_leaves_time_for_a_boot(
-    boot: Callable[..., Machine], snapshots: Snapshots, answer: str
-) -> None:
-    _make(snapshots)
+def test_failed_restore_leaves_time_for_a_boot(boot: Boot, answer: str) -> None:
     first, second = Stage(answer=answer), Stage()
     machine = boot(first, second, seconds=100.0)
     assert machine.start.startswith("booted: the snapshot could not be used: ")
