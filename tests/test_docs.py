@@ -153,5 +153,6 @@ def test_exit_codes_are_those_of_the_code() -> None:
         *("PASS", "UNEXPECTED", "NOT_BUILT", "USAGE", "NOT_APPLICABLE", "SKIPPED"),
         *("HOST", "BUILD_FAILED", "INTERRUPTED"),
     )
+    assert {Ending[ending] for ending in endings} == set(Ending)
     codes = [[exit_code(Ending[ending], style) for style in ExitStyle] for ending in endings]
     assert list(found.values()) == codes

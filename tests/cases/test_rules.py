@@ -153,8 +153,9 @@ def test_no_two_variants_run_the_same_program(recorded: dict[str, Outcome]) -> N
 
 
 def test_every_case_agrees_with_the_model(recorded: dict[str, Outcome]) -> None:
-    wrong = {name: str(outcome.raised) for name, outcome in recorded.items() if outcome.raised}
-    assert wrong == {}
+    """The model as a kernel works as late as it may; test_lying_kernel.py has one that does not."""
+    assert {name: str(each.raised) for name, each in recorded.items() if each.raised} == {}
+    assert [name for name, each in recorded.items() if each.accused] == []
 
 
 def is_sentence(docstring: str) -> bool:

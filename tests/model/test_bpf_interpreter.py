@@ -16,7 +16,7 @@ from conformance.model.bpf.maps import Map, create
 from conformance.model.bpf.structure import Refused
 from conformance.model.bpf.verifier import Submission
 from conformance.model.errors import Errno, NotModelled
-from conformance.ops import bpf_assembler
+from conformance.ops import bpf_assembler as asm
 from conformance.ops.bpf_assembler import Instruction
 from conformance.ops.bpf_opcodes import R0, R1, R2, R10, Alu, Jump, Size
 
@@ -24,16 +24,16 @@ numbers = st.integers(0, (1 << 64) - 1)
 NO_MAPS: dict[int, Map] = {}
 
 
-def run(program: Sequence[bpf_assembler.Piece]) -> int:
+def run(program: Sequence[asm.Piece]) -> int:
     """The return value of a program."""
-    return Machine(bpf_assembler.resolve(program), NO_MAPS, Region(bytearray(4))).run()
+    return Machine(asm.resolve(program), NO_MAPS, Region(bytearray(4))).run()
 
 
-def verify(program: Sequence[bpf_assembler.Piece], *, strict: bool = False, size: int = 8) -> str:
+def verify(program: Sequence[asm.Piece], *, strict: bool = False, size: int = 8) -> str:
     """The verdict of the verifier, "" or an errno; every descriptor is a hash map."""
     map_ = create(MapType.HASH, 8, size, 4)
     submission = Submission(
-        ProgramType.SOCKET_FILTER, bpf_assembler.resolve(program), gpl=True, strict=strict
+        ProgramType.SOCKET_FILTER, asm.resolve(program), gpl=True, strict=strict
     )
     try:
         verifier.check(submission, lambda number: map_, [])
@@ -84,14 +84,14 @@ def test_division_by_zero_is_defined() -> None:
 
 
 def test_a_loop_computes_a_sum() -> None:
-    program: list[bpf_assembler.Piece] = [
-        bpf_assembler.mov64_imm(R0, 0),
-        bpf_assembler.mov64_imm(R1, 10),
-        bpf_assembler.Label("again"),
-        bpf_assembler.alu64_reg(Alu.ADD, R0, R1),
-        bpf_assembler.alu64_imm(Alu.SUB, R1, 1),
-        bpf_assembler.jmp_imm(Jump.JNE, R1, 0, "again"),
-        bpf_assembler.exit_insn(),
+    program: list[asm.Piece] = [
+        asm.mov64_imm(R0, 0),
+        asm.mov64_imm(R1, 10),
+        asm.Label("again"),
+        asm.alu64_reg(Alu.ADD, R0, R1),
+        asm.alu64_imm(Alu.SUB, R1, 1),
+        asm.jmp_imm(Jump.JNE, R1, 0, "again"),
+        asm.exit_insn(),
     ]
     assert verify(program) == ""
     assert run(program) == 55
@@ -99,31 +99,31 @@ def test_a_loop_computes_a_sum() -> None:
 
 def test_uninitialized_stack_is_not_modelled() -> None:
     with pytest.raises(NotModelled, match="stack"):
-        run([bpf_assembler.ldx_mem(Size.DW, R0, R10, -8), bpf_assembler.exit_insn()])
+        run([asm.ldx_mem(Size.DW, R0, R10, -8), asm.exit_insn()])
 
 
 def test_a_pointer_is_spilled_and_restored() -> None:
-    program: list[bpf_assembler.Piece] = [
-        bpf_assembler.stx_mem(Size.DW, R10, R1, -8),
-        bpf_assembler.ldx_mem(Size.DW, R2, R10, -8),
-        bpf_assembler.ldx_mem(Size.W, R0, R2, 0),
-        bpf_assembler.exit_insn(),
+    program: list[asm.Piece] = [
+        asm.stx_mem(Size.DW, R10, R1, -8),
+        asm.ldx_mem(Size.DW, R2, R10, -8),
+        asm.ldx_mem(Size.W, R0, R2, 0),
+        asm.exit_insn(),
     ]
     assert verify(program) == ""
     assert run(program) == 0
 
 
 def test_a_map_access_depends_on_size_and_alignment() -> None:
-    program: list[bpf_assembler.Piece] = [
-        bpf_assembler.st_mem(Size.DW, R10, -8, 0),
-        bpf_assembler.mov64_reg(R2, R10),
-        bpf_assembler.alu64_imm(Alu.ADD, R2, -8),
-        bpf_assembler.ld_map_fd(R1, 3),
-        bpf_assembler.call(1),
-        bpf_assembler.jmp_imm(Jump.JEQ, R0, 0, 1),
-        bpf_assembler.st_mem(Size.DW, R0, 4, 0),
-        bpf_assembler.mov64_imm(R0, 0),
-        bpf_assembler.exit_insn(),
+    program: list[asm.Piece] = [
+        asm.st_mem(Size.DW, R10, -8, 0),
+        asm.mov64_reg(R2, R10),
+        asm.alu64_imm(Alu.ADD, R2, -8),
+        asm.ld_map_fd(R1, 3),
+        asm.call(1),
+        asm.jmp_imm(Jump.JEQ, R0, 0, 1),
+        asm.st_mem(Size.DW, R0, 4, 0),
+        asm.mov64_imm(R0, 0),
+        asm.exit_insn(),
     ]
     assert [verify(program, size=size) for size in (8, 11, 12)] == ["EACCES", "EACCES", ""]
     assert verify(program, size=12, strict=True) == "EACCES"
@@ -136,24 +136,20 @@ small = st.integers(-8, 8)
 sizes = st.sampled_from(Size)
 jumps = st.sampled_from([Jump.JEQ, Jump.JNE, Jump.JSGT])
 any_instruction = st.one_of(
-    st.builds(
-        bpf_assembler.alu64_imm, st.sampled_from([Alu.ADD, Alu.MUL, Alu.MOV]), registers, small
-    ),
-    st.builds(
-        bpf_assembler.alu64_reg, st.sampled_from([Alu.ADD, Alu.SUB, Alu.MOV]), registers, registers
-    ),
-    st.builds(bpf_assembler.alu32_imm, st.sampled_from(list(Alu)[:9]), registers, small),
-    st.builds(bpf_assembler.st_mem, sizes, registers, st.integers(-520, 8), small),
-    st.builds(bpf_assembler.stx_mem, sizes, registers, registers, st.integers(-16, 0)),
-    st.builds(bpf_assembler.ldx_mem, sizes, registers, registers, st.integers(-16, 0)),
-    st.builds(bpf_assembler.jmp_imm, jumps, registers, small, st.integers(0, 4)),
+    st.builds(asm.alu64_imm, st.sampled_from([Alu.ADD, Alu.MUL, Alu.MOV]), registers, small),
+    st.builds(asm.alu64_reg, st.sampled_from([Alu.ADD, Alu.SUB, Alu.MOV]), registers, registers),
+    st.builds(asm.alu32_imm, st.sampled_from(list(Alu)[:9]), registers, small),
+    st.builds(asm.st_mem, sizes, registers, st.integers(-520, 8), small),
+    st.builds(asm.stx_mem, sizes, registers, registers, st.integers(-16, 0)),
+    st.builds(asm.ldx_mem, sizes, registers, registers, st.integers(-16, 0)),
+    st.builds(asm.jmp_imm, jumps, registers, small, st.integers(0, 4)),
 )
 
 
 @settings(max_examples=500)
 @given(st.lists(any_instruction, max_size=12))
 def test_verified_programs_run(body: list[Instruction]) -> None:
-    program = [bpf_assembler.mov64_imm(R0, 1), *body, bpf_assembler.exit_insn()]
+    program = [asm.mov64_imm(R0, 1), *body, asm.exit_insn()]
     try:
         answer = run(program) if verify(program) == "" else 0
     except NotModelled:

@@ -8,14 +8,7 @@ import pytest
 
 from conformance import ops
 from conformance.ops import digest, race
-
-RACE = race.Race(
-    "p1",
-    (
-        race.Track("p1", (ops.Close("p1", 4), race.Add("p1", 0x1000, 5, 2)), 3),
-        race.Track("p2", (ops.Close("p2", 5),)),
-    ),
-)
+from tests.ops.test_operations import RACE
 
 
 def test_parsing_inverts_formatting() -> None:

@@ -14,24 +14,6 @@ from conformance.results.exit_codes import (
 )
 from conformance.results.outcome import RunVerdict
 
-COLUMNS = (
-    *("pass", "unexpected", "not_built", "host", "usage", "build_failed", "interrupted"),
-    *("skipped", "not_applicable"),
-)
-CONTRACT = {
-    "default": (0, 1, 3, 3, 2, 3, 130, 3, 2),
-    "kselftest": (0, 1, 4, 1, 1, 1, 130, 1, 4),
-    "autopkgtest": (0, 1, 77, 1, 1, 1, 130, 1, 77),
-    "bisect": (0, 1, 125, 129, 129, 125, 130, 129, 129),
-    "ltp": (0, 1, 32, 2, 2, 2, 130, 32, 32),
-}
-
-
-def test_exit_codes_of_every_style_and_ending() -> None:
-    assert set(Ending) == set(COLUMNS)
-    for style in ExitStyle:
-        assert tuple(exit_code(Ending(column), style) for column in COLUMNS) == CONTRACT[style]
-
 
 def test_not_built_depends_on_the_origin_of_the_kernel() -> None:
     assert exit_code(Ending.NOT_BUILT, origin=KernelOrigin.CATALOG) == 3

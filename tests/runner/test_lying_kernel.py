@@ -104,10 +104,6 @@ def test_corrected_lie_during_a_wait_is_caught(
     assert missed == []
 
 
-def test_honest_kernel_that_works_late_is_never_accused(recorded: dict[str, Outcome]) -> None:
-    assert [id for id, outcome in recorded.items() if outcome.accused] == []
-
-
 def test_honest_kernel_that_works_at_once_is_never_accused(variants: list[Variant]) -> None:
     accused = [variant.id for variant in variants if honest(variant, eager=True).accused]
     assert accused == []

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from conformance.session.target.target import Target, prove_accelerator
+from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import AnotherKernel, ConfigLost, MachineGuest
-from kernels.store.built_kernel import BuiltKernel
 from tests.session.conftest import Machine
 from vm.qemu.accelerator import TCG
 
@@ -50,11 +49,7 @@ def guest(machine: Machine, target: Target, tmp_path: Path) -> MachineGuest:
     ],
 )
 def test_guest_with_another_kernel_is_refused(
-    machine: Machine,
-    guest: MachineGuest,
-    info: dict[str, Any],
-    refusal: type[Exception],
-    said: str,
+    machine: Machine, guest: MachineGuest, info: dict[str, Any], refusal: type[Exception], said: str
 ) -> None:
     machine.info |= info
     with pytest.raises(refusal, match=said):
@@ -76,31 +71,3 @@ def test_image_is_identified_by_its_release(
 ) -> None:
     machine.info = {"release": target.release, "config": None}
     MachineGuest(replace(target, wanted=(), config_sha256=None), tmp_path).wait_ready()
-
-
-def test_real_guest_is_identified(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """Release and configuration are those of the kernel in the store."""
-    right = Target(
-        built_kernel.kernel_id,
-        built_kernel.abi,
-        release=built_kernel.release,
-        image=built_kernel.image,
-        config_sha256=built_kernel.config_sha256,
-        wanted=built_kernel.wanted,
-        accelerator=prove_accelerator(built_kernel.image),
-    )
-    wrong = [
-        replace(right, release="6.12.1"),
-        replace(right, config_sha256="0" * 64),
-        replace(right, wanted=(*right.wanted, "CONFIG_KASAN=y")),
-    ]
-    for number, target in enumerate([right, *wrong]):
-        guest = MachineGuest(target, tmp_path / str(number))
-        try:
-            if target is right:
-                guest.wait_ready()
-            else:
-                with pytest.raises((AnotherKernel, ConfigLost)):
-                    guest.wait_ready()
-        finally:
-            guest.close()
