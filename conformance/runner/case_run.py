@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from conformance import ops
 from conformance.abi.profile import Profile
@@ -19,13 +19,20 @@ from conformance.model.machine import Model
 from conformance.model.state.process import Process
 from conformance.ops.calls import Call
 from conformance.ops.digest import digest_and_course
-from conformance.results.case_result import CaseResult, Evidence, Mismatch, Report
+from conformance.results.case_result import CaseResult, Evidence, Mismatch
 from conformance.results.judging import lost_guest
-from conformance.results.outcome import Blame, Outcome, SkipReason
+from conformance.results.outcome import Blame, Outcome
 from conformance.results.recorded_program import RecordedStep
 from conformance.runner.assertion_text import FailedAssertion, failed_assertion
 from conformance.runner.case_location import described
 from conformance.runner.guest_executor import GuestExecutor
+from conformance.runner.judgement import (
+    Explain,
+    Judgement,
+    ModuleRefused,
+    NotInitialised,
+    NotJudged,
+)
 from conformance.runner.leftovers import Leftovers, makes_instance, of_program
 from conformance.runner.literal_values import compared_values
 from conformance.runner.process_pool import Enablers, Returned
@@ -33,41 +40,6 @@ from conformance.runner.switch_probes import AdaptedProfile
 from host.kernel_reports import ReportKind
 
 _AGREEMENT = "the model agrees with the kernel: check the case, then the model"
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Outcome of a case, whose fault it is, why, and the evidence."""
-
-    outcome: Outcome
-    blame: Blame
-    reason: str
-    console: str = ""
-    reports: tuple[Report, ...] = ()
-
-
-# Judges an error of the guest or host, given whether the guest answered just before; None for any
-# other error.
-Explain = Callable[[BaseException, bool], Judgement | None]
-
-
-class NotJudged(Exception):
-    """The kernel cannot be judged by a case; ``adapted`` names the switches that exclude it."""
-
-    def __init__(self, code: SkipReason, why: str, adapted: tuple[str, ...] = ()) -> None:
-        super().__init__(why)
-        self.code = code
-        self.adapted = adapted
-
-
-class ModuleRefused(Exception):
-    """The kernel does not load a module that was built for it."""
-
-
-class NotInitialised(Exception):
-    """The kernel was built with user_events, and has none of its files."""
-
-    mismatch = Mismatch(0, "files", "user_events_data, user_events_status", "neither")
 
 
 class CaseRun:

@@ -45,7 +45,7 @@ from conformance.client import tracefs
 from conformance.model.state.events import DEFAULT_MAX_EVENTS
 from conformance.ops import Operation, credentials
 from conformance.ops.calls import Call, Request, fd, path_in, sys_call
-from conformance.runner.guest_executor import Channel
+from conformance.runner.guest import Channel
 from conformance.runner.guest_invariants import GUARDED, GuestInvariants
 from conformance.runner.guest_setup import (
     ACTOR,

@@ -14,7 +14,7 @@ from conformance.results.case_result import (
     Report,
 )
 from conformance.results.outcome import Blame, Outcome
-from conformance.runner.case_run import Judgement
+from conformance.runner.judgement import Judgement
 from host.kernel_reports import CRASHES, ReportKind
 
 # Stands for the next case where there is none.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from errno import EAGAIN, errorcode
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 from conformance import ops
 from conformance.client.executor import Deadline
@@ -13,6 +13,7 @@ from conformance.ops import race, tasks
 from conformance.ops.calls import Call
 from conformance.ops.operation import Reply
 from conformance.ops.programs import PROGRAM_S
+from conformance.runner.guest import Channel
 from conformance.runner.patience import Patience
 from conformance.runner.process_pool import Enablers, PooledProcess, ProcessPool, Returned
 
@@ -21,27 +22,6 @@ _NOT_WATCHED = "-"
 _UNWATCHABLE = frozenset({"sys", "peek", "poke", "put_fd", "take_fd"})
 _SPAWNS = (ops.Spawn, tasks.SpawnDriver)
 _ENDS = (ops.Exit, tasks.ExitTask, tasks.Die)
-
-
-class Channel(Protocol):
-    """Batches of generic calls by one actor of a guest; knows nothing of user_events."""
-
-    def call(
-        self,
-        actor: str,
-        calls: Sequence[Call],
-        watch: Sequence[tuple[str, int, int]] = ...,
-    ) -> list[dict[str, Any]]:
-        """Perform calls; one result each: value, errno (a number), data and watch in hex."""
-        ...
-
-    def deadline(self, seconds: float, what: str) -> Deadline:
-        """A deadline scaled to the speed of the guest."""
-        ...
-
-    def pause(self, deadline: Deadline) -> None:
-        """Sleep a little, never past the deadline."""
-        ...
 
 
 class GuestExecutor:

@@ -17,18 +17,11 @@ from conformance.ops import race
 from conformance.ops.calls import Call, Request
 from conformance.results.case_result import CaseResult, Evidence, Mismatch
 from conformance.results.outcome import Blame, Outcome
-from conformance.runner.guest_executor import Channel
+from conformance.runner.guest import Channel
 from conformance.runner.guest_setup import ACTOR
+from conformance.runner.leftovers import SETTINGS
 
 _LIMIT = 1 << 16
-#: Files whose text, as read before the first case, can be written back.
-SETTINGS = (
-    "/proc/sys/kernel/ftrace_enabled",
-    "/proc/sys/kernel/perf_event_paranoid",
-    "/proc/sys/kernel/unprivileged_bpf_disabled",
-    f"{tracefs.ROOT}/current_tracer",
-    f"{tracefs.ROOT}/tracing_cpumask",
-)
 _TAINTED, _MODULES = "/proc/sys/kernel/tainted", "/proc/modules"
 # What other programs change on a kernel that they use, too.
 _OTHERS_CHANGE = frozenset({_TAINTED, _MODULES})

@@ -8,13 +8,15 @@ from functools import partial
 from conformance.cases.case import Case, Facility, Isolation
 from conformance.results.case_result import CaseResult, Report
 from conformance.results.outcome import SkipReason
-from conformance.runner.case_run import CaseRun, NotInitialised, NotJudged
+from conformance.runner.case_run import CaseRun
+from conformance.runner.guest import Guest, Modules, SharedKernel
 from conformance.runner.guest_invariants import Change
 from conformance.runner.guest_setup import GuestSetup
 from conformance.runner.host_programs import check_installed
+from conformance.runner.judgement import NotInitialised, NotJudged
 from conformance.runner.kernel_features import facilities_of
 from conformance.runner.patience import Patience
-from conformance.runner.prepared_guest import Guest, Modules, PreparedGuest, SharedKernel
+from conformance.runner.prepared_guest import PreparedGuest
 from conformance.runner.user_modules import UserModules
 
 _OPTION = "CONFIG_USER_EVENTS"

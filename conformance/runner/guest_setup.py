@@ -12,7 +12,7 @@ from errno import ENOENT
 from conformance.abi import uapi
 from conformance.client import tracefs
 from conformance.ops.calls import Call, Request, fd, path_in, sys_call
-from conformance.runner.guest_executor import Channel
+from conformance.runner.guest import Channel
 
 #: The process that reads and writes the files of tracefs, for the harness and for cases.
 ACTOR = "root"

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from conformance.ops.calls import Call
 from conformance.ops.programs import SEARCH_PATH, RunProgram
 from conformance.results.outcome import SkipReason
-from conformance.runner.case_run import NotJudged
-from conformance.runner.guest_executor import Channel, run_to_end
+from conformance.runner.guest import Channel
+from conformance.runner.guest_executor import run_to_end
 from conformance.runner.guest_setup import ACTOR, text_of
+from conformance.runner.judgement import NotJudged
 from host.packages import install_command
 
 

@@ -20,7 +20,7 @@ from conformance.ops import bpf_assembler
 from conformance.ops.bpf_opcodes import R0
 from conformance.ops.calls import AT_FDCWD, Call, bytes_in, fd, path_in, sys_call
 from conformance.ops.memory import DEVICE_MEMORY
-from conformance.runner.guest_executor import Channel
+from conformance.runner.guest import Channel
 
 _GAUGE = "uevt_facilities"
 # MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.

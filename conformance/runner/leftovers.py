@@ -15,8 +15,15 @@ from conformance.model.state.events import DEFAULT_MAX_EVENTS
 from conformance.model.state.trace_instance import TOP
 from conformance.model.state.world import World
 from conformance.ops import credentials, race
-from conformance.runner.guest_invariants import SETTINGS
 
+#: Files whose text, as read before the first case, can be written back.
+SETTINGS = (
+    "/proc/sys/kernel/ftrace_enabled",
+    "/proc/sys/kernel/perf_event_paranoid",
+    "/proc/sys/kernel/unprivileged_bpf_disabled",
+    f"{tracefs.ROOT}/current_tracer",
+    f"{tracefs.ROOT}/tracing_cpumask",
+)
 # debugfs mounts tracefs there on first access.
 _AUTOMOUNT = "/sys/kernel/debug/tracing"
 # Filters of these events are freed with their events.
@@ -43,7 +50,7 @@ class Leftovers:
     modes: bool = False
     #: Options of the tracefs superblock, such as read-only.
     superblock: bool = False
-    #: Files of ``guest_invariants.SETTINGS`` that were opened for writing.
+    #: Files of ``SETTINGS`` that were opened for writing.
     settings: tuple[str, ...] = ()
     #: Trigger files, the last written first: its triggers may refer to those of earlier ones.
     triggers: tuple[str, ...] = ()

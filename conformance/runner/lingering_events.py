@@ -16,7 +16,7 @@ from conformance.listing.names import plain_names
 from conformance.ops.calls import Call
 from conformance.results.case_result import ENABLERS, LEFTOVER, CaseResult, Evidence, Mismatch
 from conformance.results.outcome import OUTCOME_OF, Blame, Level, Outcome
-from conformance.runner.guest_executor import Channel
+from conformance.runner.guest import Channel
 from conformance.runner.guest_setup import LIMIT
 from conformance.runner.patience import Patience
 from conformance.runner.process_pool import STILL_SET

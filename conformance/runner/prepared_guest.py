@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from conformance.cases.case import Case
-from conformance.ops.calls import Call
-from conformance.results.case_result import CaseResult, Report
+from conformance.results.case_result import CaseResult
 from conformance.results.outcome import SkipReason
 from conformance.runner import cleanup, guest_invariants, guest_setup
-from conformance.runner.case_run import CaseRun, ModuleRefused, NotJudged
+from conformance.runner.case_run import CaseRun
 from conformance.runner.cleanup import Cleanup
-from conformance.runner.guest_executor import Channel, GuestExecutor
+from conformance.runner.guest import Guest, Modules, SharedKernel
+from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.guest_invariants import Change, GuestInvariants
 from conformance.runner.guest_setup import ACTOR, GuestSetup, text_of
 from conformance.runner.host_programs import HostPrograms
+from conformance.runner.judgement import ModuleRefused, NotJudged
 from conformance.runner.lingering_events import (
     LOOK,
     LingeringEvents,
@@ -32,65 +32,12 @@ from conformance.runner.process_pool import ProcessPool, Returned
 OPENING = (*guest_setup.OPENING, guest_invariants.OPENING, cleanup.LOOK)
 
 
-class Guest(Channel, Protocol):
-    """A booted kernel with actors, and a console that is evidence."""
-
-    def mark(self, text: str) -> int:
-        """Write a line to the console, which proves that the guest answers; its position."""
-        ...
-
-    def console(self, since: int) -> str:
-        """The text of the console since a mark."""
-        ...
-
-    def reports(self, since: int) -> list[Report]:
-        """Kernel reports on the console since a mark, and earlier ones not yet returned.
-
-        ``after`` of the earlier ones names the case during which they appeared.
-        """
-        ...
-
-    def late_reports(self) -> tuple[list[Report], str]:
-        """Kernel reports not yet returned, and the text of the console since the first of them.
-
-        ``after`` names the case that began last; "" on a kernel on which none has.
-        """
-        ...
-
-    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
-        """Replace the kernel by a newly booted one with this number of processors.
-
-        With ``programs`` it can mount those of the host.
-        """
-        ...
-
-    def mounting(self) -> Call:
-        """The call that mounts the programs of the host, in a guest that can."""
-        ...
-
-    def configured(self, option: str) -> bool | None:
-        """Whether the kernel was built with an option; None where its configuration is unknown."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Aftermath:
     """Guest-wide state that a case changed for good, and results about its enablers."""
 
     changed: tuple[Change, ...] = ()
     wrong: tuple[CaseResult, ...] = ()
-
-
-class SharedKernel(Protocol):
-    """A kernel that others use as well, and that cannot be replaced by a new one."""
-
-    def unfit(self, case: Case) -> str:
-        """Why it cannot be judged by a case, "" if it can."""
-        ...
-
-
-# The content of a module's file for the kernel under test, None where there is none.
-Modules = Callable[[str], bytes | None]
 
 
 class PreparedGuest:

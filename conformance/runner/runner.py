@@ -19,16 +19,17 @@ from conformance.results.case_result import ENABLERS, LEFTOVER, CaseResult, Mism
 from conformance.results.contradiction import Contradiction
 from conformance.results.judging import lost_guest
 from conformance.results.outcome import UNEXPECTED, Blame, Outcome, SkipReason
-from conformance.runner.case_run import CaseRun, Explain, NotInitialised, NotJudged
+from conformance.runner.case_run import CaseRun
 from conformance.runner.console_verdict import (
     judge_late_reports,
     judge_lost_guest,
     judge_reports,
 )
+from conformance.runner.guest import Guest, Modules, SharedKernel
 from conformance.runner.guest_invariants import Change
 from conformance.runner.guest_lifecycle import GuestLifecycle, NotBuilt, Supply
+from conformance.runner.judgement import Explain, NotInitialised, NotJudged
 from conformance.runner.patience import Patience
-from conformance.runner.prepared_guest import Guest, Modules, SharedKernel
 from conformance.runner.switch_probes import Probe, SwitchMeasurement
 from conformance.runner.user_module import UserModule
 from conformance.runner.user_modules import ModuleNotLoaded, UserModules

@@ -12,13 +12,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from errno import EAGAIN, errorcode
-from typing import Protocol
 
 from conformance.ops.calls import fd, path_in, sys_call
-from conformance.results.case_result import MODULE_SURFACE, CaseResult, Evidence, Mismatch, Report
+from conformance.results.case_result import MODULE_SURFACE, CaseResult, Evidence, Mismatch
 from conformance.results.outcome import UNEXPECTED, Blame, Outcome, SkipReason
-from conformance.runner.case_run import Explain, Judgement, NotJudged
-from conformance.runner.guest_executor import Channel
+from conformance.runner.guest import Guest
+from conformance.runner.judgement import Explain, Judgement, NotJudged
 from conformance.runner.user_module import UserModule
 
 # The process that loads and unloads, and its slot.
@@ -31,14 +30,6 @@ _LIMIT = 1 << 16
 _CHUNK = 1 << 21
 # Seconds of an idle machine for the users of a module to release it.
 _UNLOAD_TIMEOUT = 2.0
-
-
-class Guest(Channel, Protocol):
-    """A guest with a console; see conformance.runner.prepared_guest.Guest."""
-
-    def mark(self, text: str) -> int: ...
-    def console(self, since: int) -> str: ...
-    def reports(self, since: int) -> Sequence[Report]: ...
 
 
 class ModuleNotLoaded(NotJudged):

@@ -8,7 +8,7 @@ import re
 from conformance.results.case_result import Report
 from conformance.results.judging import timed_out
 from conformance.results.outcome import Blame, Outcome
-from conformance.runner.case_run import Judgement
+from conformance.runner.judgement import Judgement
 from conformance.session.time_limits import CaseTooLong
 from host.kernel_reports import HARMLESS, ReportKind
 from vm.errors import (

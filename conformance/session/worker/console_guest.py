@@ -59,7 +59,7 @@ class ConsoleGuest:
         calls: Sequence[Sequence[object]],
         watch: Sequence[tuple[str, int, int]] = (),
     ) -> list[dict[str, Any]]:
-        """See conformance.runner.guest_executor.Channel."""
+        """See conformance.runner.guest.Channel."""
         deadline = self._limits.clip(self._called.call_deadline(actor))
         try:
             return self._called.call(actor, calls, watch, deadline=deadline)
@@ -72,27 +72,27 @@ class ConsoleGuest:
             raise
 
     def deadline(self, seconds: float, what: str) -> Deadline:
-        """See conformance.runner.guest_executor.Channel."""
+        """See conformance.runner.guest.Channel."""
         return self._called.deadline(seconds, what)
 
     def pause(self, deadline: sut.Deadline) -> None:
-        """See conformance.runner.guest_executor.Channel."""
+        """See conformance.runner.guest.Channel."""
         time.sleep(min(_PAUSE, deadline.remaining()))
 
     def mark(self, text: str) -> int:
-        """See conformance.runner.prepared_guest.Guest."""
+        """See conformance.runner.guest.Guest."""
         self._limits.begin(self._called.deadline(CASE_S, f"end of {text}"))
         self._mark = self._called.mark(text)
         self._previous_mark, self._current_mark = self._current_mark, text
         return self._mark.position
 
     def console(self, since: int) -> str:
-        """See conformance.runner.prepared_guest.Guest."""
+        """See conformance.runner.guest.Guest."""
         start = since if self._reported is None else min(since, self._reported)
         return self._called.console.text(start)
 
     def late_reports(self) -> tuple[list[Report], str]:
-        """See conformance.runner.prepared_guest.Guest."""
+        """See conformance.runner.guest.Guest."""
         start, self._read_up_to = self._read_up_to, self._called.console.position()
         found = [
             report(each, self._current_mark)
@@ -102,7 +102,7 @@ class ConsoleGuest:
         return found, self._called.console.text(start) if found else ""
 
     def reports(self, since: int) -> list[Report]:
-        """See conformance.runner.prepared_guest.Guest."""
+        """See conformance.runner.guest.Guest."""
         if self._mark is not None:
             self._called.check(self._mark)
             self._mark = None

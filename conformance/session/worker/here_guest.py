@@ -12,7 +12,7 @@ from conformance.cases.case import Case, Facility, Isolation
 from conformance.ops.calls import Call
 from conformance.ops.system_calls import MACHINE
 from conformance.results.outcome import SkipReason
-from conformance.runner.case_run import NotJudged
+from conformance.runner.judgement import NotJudged
 from conformance.session.here.foreign_events import FILES, without_events
 from conformance.session.here.system import BorrowedSystem
 from conformance.session.target.target import Target
@@ -66,7 +66,7 @@ class HereGuest(ConsoleGuest):
         calls: Sequence[Sequence[object]],
         watch: Sequence[tuple[str, int, int]] = (),
     ) -> list[dict[str, Any]]:
-        """See conformance.runner.guest_executor.Channel; events of other programs are hidden."""
+        """See conformance.runner.guest.Channel; events of other programs are hidden."""
         if not MACHINE.runs_tasks and any(each[0] in _OF_TASKS for each in calls):
             raise NotJudged(SkipReason.RUNNING_KERNEL, "it runs machine code of x86-64")
         results = super().call(actor, calls, watch)
@@ -102,7 +102,7 @@ class HereGuest(ConsoleGuest):
         self._pin(processors)
 
     def mounting(self) -> Call:
-        """See conformance.runner.prepared_guest.Guest; RunningKernelRules skips such cases."""
+        """See conformance.runner.guest.Guest; RunningKernelRules skips such cases."""
         raise NotJudged(SkipReason.RUNNING_KERNEL, "its programs are not mounted")
 
     def _pin(self, processors: int) -> None:
@@ -111,7 +111,7 @@ class HereGuest(ConsoleGuest):
             os.sched_setaffinity(self._kernel.session, range(processors))
 
     def configured(self, option: str) -> bool | None:
-        """See conformance.runner.prepared_guest.Guest."""
+        """See conformance.runner.guest.Guest."""
         config = self._target.config
         return None if config is None else f"{option}=y" in config.read_text().splitlines()
 

@@ -145,7 +145,7 @@ class MachineGuest(ConsoleGuest):
         calls: Sequence[Sequence[object]],
         watch: Sequence[tuple[str, int, int]] = (),
     ) -> list[dict[str, Any]]:
-        """See conformance.runner.guest_executor.Channel.
+        """See conformance.runner.guest.Channel.
 
         Requests of OPENING are answered from the saved state, until another request is made.
         """
@@ -157,14 +157,14 @@ class MachineGuest(ConsoleGuest):
         return super().call(actor, calls, watch)
 
     def mark(self, text: str) -> int:
-        """See conformance.runner.prepared_guest.Guest."""
+        """See conformance.runner.guest.Guest."""
         if self._current_mark:
             # The next case may end the guest, or forbid to read debugfs.
             self._keep_counters()
         return super().mark(text)
 
     def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
-        """See conformance.runner.prepared_guest.Guest."""
+        """See conformance.runner.guest.Guest."""
         self._limits.end()
         self._keep_counters()
         self._counter_files += 1
@@ -178,12 +178,12 @@ class MachineGuest(ConsoleGuest):
         self._current_mark = ""
 
     def mounting(self) -> Call:
-        """See conformance.runner.prepared_guest.Guest."""
+        """See conformance.runner.guest.Guest."""
         assert self._root is not None, "a guest without programs"
         return ["mount_programs", [*map(list, self._root.mounts)], [*map(list, self._root.links)]]
 
     def configured(self, option: str) -> bool | None:
-        """See conformance.runner.prepared_guest.Guest."""
+        """See conformance.runner.guest.Guest."""
         config = self._machine.info.get("config")
         if config is None and self._target.config is not None:
             config = self._target.config.read_text()

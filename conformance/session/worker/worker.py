@@ -16,9 +16,9 @@ from conformance.results.case_result import CaseResult, Report
 from conformance.results.contradiction import Contradiction
 from conformance.results.judging import lost_guest, settle
 from conformance.results.outcome import CONFORMING, Blame, Outcome
+from conformance.runner.guest import Guest
 from conformance.runner.kernel_features import promised_by
 from conformance.runner.patience import Patience
-from conformance.runner.prepared_guest import Guest
 from conformance.runner.runner import Runner
 from conformance.runner.switch_probes import Probe
 from conformance.session.here.system import BorrowedSystem
