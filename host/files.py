@@ -51,7 +51,8 @@ def write_record(file: Path, record: Mapping[str, object]) -> None:
 
 def digest_of(file: Path) -> str:
     """sha256 of a file's content, in hex."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def sync(path: Path) -> None:

@@ -58,13 +58,8 @@ def malformed(text: str) -> tuple[str, ...]:
     )
 
 
-def fragment(name: str) -> str:
-    """The text of a fragment of `config/`."""
-    return fragment_path(name).read_text(encoding="utf-8")
-
-
 def fragment_path(name: str) -> Path:
-    """The path of a fragment, which need not exist."""
+    """The path of a fragment of `config/`, which need not exist."""
     return FRAGMENTS / f"{name}.config"
 
 

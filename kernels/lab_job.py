@@ -11,7 +11,6 @@ are ours, written like those of type ltp.  ``subset`` and the commands around a 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shlex
@@ -23,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from host.arch import ARCH
 from host.deadline import Deadline
+from host.files import digest_of
 from host.progress import Progress
 from host.text import one_line
 from kernels.errors import BrokenFile, SourceUnavailable, TookTooLong
@@ -124,8 +124,7 @@ class LabJob:
             # Reading a pipe or a device might never end.
             if path.exists() and not path.is_file():
                 raise BrokenFile(self.file, f"{where}: {path}: is no file", "name a file")
-            with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+            found = digest_of(path)
         except (OSError, ValueError) as error:
             what = f"{where}: {path}: {getattr(error, 'strerror', None) or error}"
             raise BrokenFile(self.file, what, "name a file that exists") from error

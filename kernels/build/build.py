@@ -17,6 +17,7 @@ from kernels.build.kbuild import Kbuild
 from kernels.build.objects import ObjectsDirectory
 from kernels.catalog.entries import TREE, KernelEntry
 from kernels.errors import BuildFailed, KernelsError, StoreFull, StoreUnusable
+from kernels.patches import applying
 from kernels.patches.coccinelle import TOOL
 from kernels.sources import apt
 from kernels.sources.offers import Offer
@@ -178,7 +179,7 @@ class HostWorkshop:
             # Of a commit there are no files yet.
             tree, at_hand = entry.source.tree, entry.source.ref is None
         if tree and at_hand and entry.patches:
-            self._trees.check(entry, tree)
+            applying.check(entry.patches, tree, self._store)
 
     def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
         """See Workshop.  Raises SourceUnavailable, UnknownRevision."""
@@ -203,7 +204,7 @@ class HostWorkshop:
         objects = objects_of(entry, recipe, self._store)
         if entry.patches and not objects.path.exists():
             # Find a broken patch before objects are copied.
-            self._trees.check(entry, base)
+            applying.check(entry.patches, base, self._store)
         self._store.used(base)
         seed = objects.open(entry, recipe, base, self._store, self._progress)
         interface = self._compile(entry, recipe, objects.tree(entry, base), objects, seed)
@@ -228,7 +229,8 @@ class HostWorkshop:
             words=recipe.make,
             links=self._store.ccache,
         )
-        with self._trees.patched(entry, tree, objects.last) as patched:
+        before = objects.last_patched
+        with applying.applied(entry.patches, tree, self._store, before) as patched:
             # In a user's tree, Kconfig files may have been edited.
             settled = entry.source.kind != TREE and objects.configured(
                 recipe.wanted, patched.differing

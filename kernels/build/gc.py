@@ -17,7 +17,7 @@ from pathlib import Path
 
 from host.files import read_record
 from host.progress import Progress, silent
-from kernels.build.objects import ObjectsDirectory
+from kernels.build.build import objects_of, tree_of
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import MIB
 from kernels.patches.journal import journal_of
@@ -215,8 +215,7 @@ def _needed(store: Store, in_use: Sequence[KernelEntry]) -> set[Path]:
         if kernel is None:
             continue
         recipe = store.recipe(kernel)
-        tree = store.sources / f"{recipe.package}_{recipe.revision}"
-        objects = ObjectsDirectory.of(entry, recipe, tree, store)
+        tree, objects = tree_of(entry, recipe, store), objects_of(entry, recipe, store)
         found |= {kernel.image.parent, tree, objects.path, store.apt}
         found |= _last_modules(store.modules / kernel.interface)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,6 +105,11 @@ class ObjectsDirectory:
         with suppress(FileNotFoundError):
             return (self.path / FILE).stat().st_mtime > time.time()
         return False
+
+    @property
+    def last_patched(self) -> Mapping[str, Seen]:
+        """The patched files that the objects were built from."""
+        return self.last.patched if self.last is not None else {}
 
     def holds(self, key: str) -> bool:
         """Whether these are the objects of the kernel with that key."""

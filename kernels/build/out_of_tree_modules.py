@@ -19,7 +19,7 @@ from kernels.build.kbuild import Kbuild
 from kernels.build.objects import ObjectsDirectory
 from kernels.catalog.entries import TREE, KernelEntry
 from kernels.errors import BuildFailed, UserMistake
-from kernels.sources.unpacked import SourceTrees
+from kernels.patches import applying
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 
@@ -84,7 +84,7 @@ def _build(
         # kbuild refuses spaces, colons and % in its path.
         copy = work / "module"
         shutil.copytree(directory, copy, ignore=shutil.ignore_patterns(*_NO_SOURCES))
-        with SourceTrees(store, progress).patched(entry, tree, objects.last):
+        with applying.applied(entry.patches, tree, store, objects.last_patched):
             with objects.incomplete():
                 kbuild.prepare_modules()
             kbuild.module(copy, deadline, symbols)

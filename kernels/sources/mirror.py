@@ -6,7 +6,6 @@ download must match its digest.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from host.deadline import Deadline
+from host.files import digest_of
 from host.progress import Progress, Step
 from kernels.catalog.entries import NEWEST, Source
 from kernels.errors import SourceUnavailable
@@ -76,21 +76,21 @@ class Mirror:
         return found
 
     def _offers_in(self, directory: str, source: Source) -> tuple[Offer, ...]:
-        versions: dict[str, tuple[str, str]] = {}
+        versions: dict[str, tuple[tuple[int, ...], str, str]] = {}
         for digest, name in _LINE.findall(self._checksums(directory)):
             match = tarball_of(name)
             # Of both compressions, take the smaller.
             if match and name.endswith(".xz") and wants(source, match):
-                versions[match[1]] = (name, digest)
+                versions[match[1]] = (order(match), name, digest)
+        newest_first = sorted(versions.items(), key=lambda item: item[1][0], reverse=True)
         return tuple(
             Offer(
                 source.package,
                 version,
                 fetch_mib=_TARBALL_MIB,
-                fetch=partial(self._fetch, f"{directory}/{versions[version][0]}", digest),
+                fetch=partial(self._fetch, f"{directory}/{name}", digest),
             )
-            for version in sorted(versions, key=_order_of, reverse=True)
-            for digest in (versions[version][1],)
+            for version, (_, name, digest) in newest_first
         )
 
     def _checksums(self, directory: str) -> str:
@@ -98,10 +98,9 @@ class Mirror:
         with self.store.workspace() as work:
             file = work / CHECKSUMS
             deadline = Deadline(ASK_S, f"asking {self.base}/{directory}")
+            url = f"{self.base}/{directory}/{CHECKSUMS}"
             try:
-                Download(
-                    f"{self.base}/{directory}/{CHECKSUMS}", file, deadline, self.progress
-                ).run()
+                Download(url, file, deadline, self.progress).run()
             except NotThere:
                 return ""
             except Broken as error:
@@ -137,8 +136,7 @@ class Mirror:
         return text
 
     def _warn_unchecked(self, directory: str, why: str) -> None:
-        phase = f"{directory}/{CHECKSUMS}: signature not checked ({why})"
-        self.progress(Step(phase))
+        self.progress(Step(f"{directory}/{CHECKSUMS}: signature not checked ({why})"))
 
     def _fetch(self, path: str, digest: str, work: Path) -> Path:
         """Download a tarball into a scratch directory; a partial download is kept elsewhere."""
@@ -154,8 +152,7 @@ class Mirror:
                 f"fetching {url} failed: {error}",
                 f"try again: the download resumes; or set {VARIABLE}",
             ) from error
-        with tarball.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = digest_of(tarball)
         if found != digest:
             download.discard()
             raise SourceUnavailable(
@@ -164,9 +161,3 @@ class Mirror:
                 _HINT_WRONG,
             )
         return tarball.rename(work / name)
-
-
-def _order_of(version: str) -> tuple[int, ...]:
-    match = tarball_of(f"linux-{version}.tar.xz")
-    assert match is not None
-    return order(match)

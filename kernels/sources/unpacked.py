@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from host.deadline import Deadline
 from host.progress import Progress, ticking
 from kernels.catalog.entries import DEBIAN_SOURCE, TREE, KernelEntry, Source
 from kernels.errors import Killed, SourceUnavailable, UnknownRevision
-from kernels.patches import applying, journal
-from kernels.patches.applying import Patched
+from kernels.patches import journal
 from kernels.sources import apt, tarballs
 from kernels.sources.offers import Offer, Origin, choose
-from kernels.store.last_build import LastBuild
 from kernels.store.store import Store
 from kernels.tools import child_process, git, toolchain
 from kernels.trees.worktrees import WorkTree
@@ -96,21 +93,6 @@ class SourceTrees:
             journal.forget(tree, self._store)
             (work / "tree").rename(tree)
         return tree
-
-    def check(self, entry: KernelEntry, tree: Path) -> None:
-        """Raise what `patched` would raise for patches that do not apply."""
-        applying.check(entry.patches, tree, self._store)
-
-    def patched(
-        self, entry: KernelEntry, tree: Path, last: LastBuild | None = None
-    ) -> AbstractContextManager[Patched]:
-        """Apply the entry's patches, and no others, for the duration of the context.
-
-        `last` is the build that made the objects.  The tree must be locked.
-        Raises PatchRefused for a patch of the user, BuildFailed for one of the catalog.
-        """
-        before = {} if last is None else last.patched
-        return applying.applied(entry.patches, tree, self._store, before)
 
     def _origin(self, source: Source) -> Origin:
         if source.kind == DEBIAN_SOURCE:

@@ -71,6 +71,8 @@ class Store:
         # Initial archives of images with modules, by the digest of their content.
         self.initramfs = self.root / "initramfs"
         self.logs = self.root / "logs"
+        self._work = self.root / "work"
+        self._lock = self.root / "lock"
 
     def lookup(self, entry: KernelEntry) -> BuiltKernel | None:
         """The kernel that this entry stood for when last built, unless entry or compiler changed.
@@ -256,14 +258,6 @@ class Store:
     def tidy(self) -> None:
         """Remove what killed builders left."""
         temporary_directories.sweep(self._work)
-
-    @property
-    def _work(self) -> Path:
-        return self.root / "work"
-
-    @property
-    def _lock(self) -> Path:
-        return self.root / "lock"
 
     def _sweep(self) -> None:
         """Remove unfinished files of killed processes."""

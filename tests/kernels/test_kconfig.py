@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kernels import kconfig
@@ -59,16 +61,18 @@ def test_malformed_lines_are_found() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(kconfig.FRAGMENTS.glob("*.config")), ids=lambda p: p.stem)
-def test_every_fragment_is_well_formed(path: object) -> None:
-    text = kconfig.fragment(getattr(path, "stem", ""))
+def test_every_fragment_is_well_formed(path: Path) -> None:
+    text = path.read_text()
     assert kconfig.malformed(text) == ()
     assert kconfig.values(text)
 
 
 def test_no_user_events_disables_user_events_only() -> None:
-    full = kconfig.merge([kconfig.fragment("guest"), kconfig.fragment("user_events")])
-    without = kconfig.merge(
-        kconfig.fragment(name) for name in ("guest", "user_events", "no-user-events")
+    guest, user_events, no_user_events = (
+        kconfig.fragment_path(name).read_text()
+        for name in ("guest", "user_events", "no-user-events")
     )
+    full = kconfig.merge((guest, user_events))
+    without = kconfig.merge((guest, user_events, no_user_events))
     assert set(full) - set(without) == {"CONFIG_USER_EVENTS=y"}
     assert set(without) - set(full) == {"# CONFIG_USER_EVENTS is not set"}

@@ -13,6 +13,7 @@ from kernels.build.availability import survey
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.entries import KernelEntry, Source
 from kernels.errors import SourceUnavailable, UnknownRevision, UserMistake
+from kernels.patches import applying
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
 from tests.kernels.fake_make import ENTRY
@@ -137,6 +138,6 @@ def test_journal_of_an_earlier_tree_is_removed(store: Store, directory: Path) ->
         '{"originals": ["Makefile"], "created": [], "directories": []}'
     )
     shutil.rmtree(tree)
-    with trees.patched(wanted, trees.obtain(wanted, trees.resolve(wanted))):
+    with applying.applied(wanted.patches, trees.obtain(wanted, trees.resolve(wanted)), store):
         assert (tree / "Makefile").read_text() == "VERSION = 6.1\n"
     assert not journal.exists()
