@@ -33,6 +33,7 @@ MODEL = (
     *("errors", "answers", "memory", "text", "bpf", "state"),
     *("tracing", "user_events", "tracefs", "syscalls", "machine"),
 )
+MOST_FLOORS = 8
 # Independent of each other and of everything else: each is an interface of its own.
 APART = (
     ("vm", "kernels"),
@@ -117,6 +118,25 @@ def circle(arrows: Mapping[str, Set[str]]) -> list[str]:
     return []
 
 
+def chain(arrows: Mapping[str, Set[str]]) -> list[str]:
+    """The longest way downward in a graph without circles."""
+    below: dict[str, list[str]] = {}
+    for part in TopologicalSorter(arrows).static_order():
+        ways = (below[lower] for lower in arrows.get(part, ()))
+        below[part] = [part, *max(ways, key=len, default=[])]
+    return max(below.values(), key=len, default=[])
+
+
+def parts_of(package: str) -> dict[str, str]:
+    """What a package contains: each module below it, and its folder or file in the package."""
+    inside = f"{package}."
+    return {
+        name: name.removeprefix(inside).partition(".")[0]
+        for name in modules()
+        if name.startswith(inside)
+    }
+
+
 def arrows_between(parts: Mapping[str, str]) -> dict[str, set[str]]:
     """The graph of imports after renaming each module to its part; unnamed modules are left out."""
     arrows: dict[str, set[str]] = {part: set() for part in parts.values()}
@@ -125,6 +145,11 @@ def arrows_between(parts: Mapping[str, str]) -> dict[str, set[str]]:
         if importer and imported and importer != imported:
             arrows[importer].add(imported)
     return arrows
+
+
+PACKAGES_OF_ALL_LEVELS = sorted(
+    name for name, file in modules().items() if file.name == "__init__.py"
+)
 
 
 def test_every_module_has_a_room() -> None:
@@ -140,17 +165,20 @@ def test_no_circle_of_modules() -> None:
     assert circle(arrows_between({name: name for name in modules()})) == []
 
 
-@pytest.mark.parametrize(
-    "package", sorted(n for n, file in modules().items() if file.name == "__init__.py")
-)
+@pytest.mark.parametrize("package", PACKAGES_OF_ALL_LEVELS)
 def test_no_circle_of_folders(package: str) -> None:
-    inside = f"{package}."
-    parts = {
-        name: name.removeprefix(inside).partition(".")[0]
-        for name in modules()
-        if name.startswith(inside)
-    }
-    assert circle(arrows_between(parts)) == []
+    assert circle(arrows_between(parts_of(package))) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES_OF_ALL_LEVELS)
+def test_no_package_has_more_than_eight_floors(package: str) -> None:
+    """Floors are the longest chain of imports among what stands directly in one folder.
+
+    That is what a reader draws: the folders and files of a room, and then those of each folder.
+    A chain of modules through several folders is longer, and is not drawn anywhere.
+    """
+    found = chain(arrows_between(parts_of(package)))
+    assert len(found) <= MOST_FLOORS, " imports ".join(found)
 
 
 def test_folders_of_the_model_are_in_order() -> None:
@@ -226,6 +254,11 @@ def test_an_arrow_upward_is_seen(importer: str, imported: str) -> None:
 def test_a_circle_is_seen() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
     assert circle({"a": {"b", "c"}, "b": {"c"}}) == []
+
+
+def test_floors_are_counted() -> None:
+    assert chain({"a": {"b", "d"}, "b": {"c"}, "c": set(), "d": set()}) == ["a", "b", "c"]
+    assert chain({}) == []
 
 
 def test_imports_are_found_wherever_they_stand() -> None:
