@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.results.replay import read_journal
-from conformance.session.preflight.open_file_limit import require_open_files
+from conformance.session.preflight.host import require_open_files
 from kernels.errors import HostTrouble
 from tests.enclosure import ROOT, UEVT, Runs
 

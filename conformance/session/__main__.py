@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     gc.disable()
     import pytest
 
-    from conformance.session.exit_code_observer import ExitCodeObserver
+    from conformance.session.ending import ExitCodeObserver
 
     witness = ExitCodeObserver()
     try:

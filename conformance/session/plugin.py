@@ -20,11 +20,10 @@ from conformance.client.user_events import UserEvents
 from conformance.report.export.ktap_stream import write_skipped
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
-from conformance.session.case_list import named_ids
 from conformance.session.controller.controller import Controller
 from conformance.session.controller.resume import recall_options
 from conformance.session.controller.run_directory import check_out, results_directory
-from conformance.session.exit_code_observer import observe
+from conformance.session.ending import CONTROLLER, observe, refuse
 from conformance.session.here.errors import Refused
 from conformance.session.here.system import BorrowedSystem
 from conformance.session.options import apply_defaults, command_words, declare, open_ktap
@@ -32,10 +31,14 @@ from conformance.session.ordering import CaseHistory
 from conformance.session.pool.pool import NAME as POOL
 from conformance.session.pool.pool import WorkerPool
 from conformance.session.pool.prelaunch import Prelaunch
-from conformance.session.preflight.open_file_limit import require_open_files
-from conformance.session.preflight.stale_files import tidy
-from conformance.session.refusal import CONTROLLER, refuse
-from conformance.session.selection import BadExpression, CaseSelection, case_of, expression
+from conformance.session.preflight.host import require_open_files, tidy
+from conformance.session.selection import (
+    BadExpression,
+    CaseSelection,
+    case_of,
+    expression,
+    named_ids,
+)
 from conformance.session.target.target import KERNELS, Target, check, resolve
 from conformance.session.worker.case_hooks import CaseHooks
 from conformance.session.worker.worker import Worker

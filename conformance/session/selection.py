@@ -15,12 +15,12 @@ import conformance.cases
 from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
 from conformance.client.user_events import UserEvents
 from conformance.results.exit_codes import Ending
+from conformance.results.frozen import FrozenList
 from conformance.results.run import Functions
 from conformance.results.shard import Shard
 from conformance.runner.switch_probes import Probe
-from conformance.session.case_list import named_ids
+from conformance.session.ending import nothing_selected, refuse
 from conformance.session.ordering import CaseHistory, ordered
-from conformance.session.refusal import nothing_selected, refuse
 from conformance.session.shards import shard
 from conformance.session.target.target import Target
 from host.text import closest
@@ -55,6 +55,22 @@ def case_id(case: Case, item: pytest.Item) -> str:
 def tier_of(case: Case, item: pytest.Item) -> Tier:
     """The tier of a variant: full if it is marked so, else that of its case."""
     return Tier.FULL if item.get_closest_marker(FULL_MARK.name) else case.tier
+
+
+def frozen_list(config: pytest.Config) -> FrozenList | None:
+    """The list of --frozen.  Raises ReportError."""
+    name = config.option.frozen
+    return None if name is None else FrozenList.read(Path(name))
+
+
+def named_ids(config: pytest.Config) -> frozenset[str] | None:
+    """The ids that --only and --frozen leave, None for all.  Raises ReportError."""
+    listed = frozen_list(config)
+    named = frozenset(config.option.only)
+    if listed is None:
+        return named or None
+    ids = frozenset(listed.programs)
+    return ids & named if named else ids
 
 
 class CaseSelection:

@@ -24,7 +24,6 @@ from conformance.results.replay import INTERRUPTED, Running
 from conformance.results.run import Functions, RunRecord
 from conformance.results.shard import Shard
 from conformance.runner.case_location import described
-from conformance.session.case_list import frozen_list
 from conformance.session.controller.outputs import outputs
 from conformance.session.controller.recorder import Recorder
 from conformance.session.controller.resume import (
@@ -34,9 +33,9 @@ from conformance.session.controller.resume import (
     worker_died,
 )
 from conformance.session.controller.run_directory import results_root
-from conformance.session.exit_code_observer import observe
+from conformance.session.ending import nothing_selected, observe, refuse
 from conformance.session.ordering import CaseHistory, Durations
-from conformance.session.refusal import nothing_selected, refuse
+from conformance.session.selection import frozen_list
 from conformance.session.target.gcov import NoCoverage
 from conformance.session.target.target import Target
 from conformance.session.time_limits import Lost, RunLimit

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from conformance.report.export.junit import write_junit
 from conformance.report.export.ktap import write_ktap
+from conformance.repro.errors import NotExpressible
+from conformance.repro.of_result import program_of_result
 from conformance.results import results_json
 from conformance.results.directory import JUNIT, KTAP, REPORT, REPRODUCERS
 from conformance.results.run import RunRecord
-from conformance.session.controller.reproducers import write_reproducers
 from host.files import write_atomically
+
+_MOST_REPRODUCERS = 100
 
 
 def write_record_files(record: RunRecord, directory: Path) -> None:
@@ -24,6 +27,24 @@ def write_record_files(record: RunRecord, directory: Path) -> None:
     except OSError as error:
         # They are part of no verdict, and uevt repro writes them from results.json.
         sys.stderr.write(f"uevt: no {REPRODUCERS}/*.c: {error}\n")
+
+
+def write_reproducers(record: RunRecord, directory: Path) -> list[Path]:
+    """``repro/CASE.c`` of results that deviate, of the first hundred.  Raises OSError."""
+    written: list[Path] = []
+    for case in record.cases:
+        if not case.unexpected or len(written) == _MOST_REPRODUCERS:
+            continue
+        try:
+            text = program_of_result(case, record.head)
+        except NotExpressible:
+            # `uevt repro RUN -k CASE` gives the reason.
+            continue
+        path = directory / REPRODUCERS / f"{case.id}.c"
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, text)
+        written.append(path)
+    return written
 
 
 def write_page(record: RunRecord, directory: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,6 @@ from conformance.results.case_result import CaseResult
 from conformance.results.outcome import UNEXPECTED, Blame, Outcome
 from conformance.session.explore.choices import Actions, Choices
 from conformance.session.explore.corpus import Corpus, Feature, answers
-from conformance.session.explore.shrink import shrink
 from conformance.session.explore.vocabulary import ENDING, walk
 from conformance.session.worker.worker import Worker
 from host.deadline import Deadline
@@ -209,3 +208,35 @@ def play(worker: Worker, case: Case, name: str, given: Actions, more: int, seed:
     steps = lockstep.steps if lockstep else []
     found = frozenset(reached | answers(steps))
     return Played(choices.actions, tuple(lines), result, len(steps), found)
+
+
+def shrink(actions: Actions, shows: Callable[[Actions], bool], most: int) -> Actions:
+    """The shortest program found with at most ``most`` tries; ``shows`` runs one."""
+    tries = most
+    while tries > 0:
+        for shorter in _shorter(actions):
+            tries -= 1
+            if shows(shorter):
+                actions = shorter
+                break
+            if tries <= 0:
+                break
+        else:
+            break
+    return actions
+
+
+def _shorter(actions: Actions) -> Iterator[Actions]:
+    """Simpler programs, the much simpler ones first."""
+    length = len(actions) // 2
+    while length:
+        # What comes last is needed most often: the difference is there.
+        for start in range(0, len(actions) - length + 1, length):
+            yield actions[:start] + actions[start + length :]
+        length //= 2
+    for at, action in enumerate(actions):
+        for place, number in enumerate(action):
+            # The first number says which action it is.
+            if place and number:
+                simpler = (*action[:place], 0, *action[place + 1 :])
+                yield (*actions[:at], simpler, *actions[at + 1 :])

@@ -28,7 +28,7 @@ _ENTRIES = re.compile(r"^# entries-in-buffer/entries-written: (\d+)/", re.MULTIL
 _SHOWN = 5
 
 
-def text(path: str) -> str:
+def text(path: str | Path) -> str:
     """The text of a file, "" where it is missing or cannot be read."""
     with suppress(OSError):
         return Path(path).read_text(errors="replace")

@@ -12,6 +12,7 @@ from pathlib import Path
 from conformance.client.addresses import FREE
 from conformance.ops.system_calls import MACHINES
 from conformance.session.here.errors import NotPermitted
+from conformance.session.here.occupancy import text
 
 #: Bits of the capabilities that cases use (include/uapi/linux/capability.h).
 _CAPABILITIES = {
@@ -91,11 +92,7 @@ def _effective() -> int:
 
 def _require_no_lockdown() -> None:
     """Raise NotPermitted where the kernel keeps tracefs from being opened."""
-    try:
-        text = _LOCKDOWN.read_text()
-    except OSError:
-        return
-    if "[confidentiality]" in text:
+    if "[confidentiality]" in text(_LOCKDOWN):
         raise NotPermitted(
             "the kernel is locked down (confidentiality): tracefs cannot be opened",
             "boot without lockdown=confidentiality",
@@ -104,11 +101,7 @@ def _require_no_lockdown() -> None:
 
 def _require_readable_memory() -> None:
     """Raise NotPermitted where not even root may read the memory of another process."""
-    try:
-        scope = _PTRACE_SCOPE.read_text().strip()
-    except OSError:
-        return
-    if scope == _NO_ATTACH:
+    if (scope := text(_PTRACE_SCOPE).strip()) == _NO_ATTACH:
         raise NotPermitted(
             f"kernel.yama.ptrace_scope is {scope}: the memory of cases cannot be read",
             "boot with a lower value; the kernel does not lower it before a reboot",

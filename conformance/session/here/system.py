@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from conformance.results.json_codec import SchemaError, decode
 from conformance.session.here import occupancy
 from conformance.session.here.errors import NotPermitted, NotRestored, Occupied
 from conformance.session.here.leftovers import remove_leftovers
@@ -60,19 +60,9 @@ class SystemState:
     session_started: str = ""
     broken: str = ""
 
-    @classmethod
-    def of_record(cls, record: dict[str, Any]) -> SystemState:
-        """The state in a record.  Raises KeyError, TypeError, ValueError if it is malformed."""
-        return cls(
-            str(record["boot_id"]),
-            {str(path): str(value) for path, value in record["settings"].items()},
-            {path: (int(m), int(u), int(g)) for path, (m, u, g) in record["attributes"].items()},
-            str(record["superblock"]),
-            tuple(record["foreign"]),
-            int(record["session"]),
-            str(record["session_started"]),
-            str(record["broken"]),
-        )
+    def __post_init__(self) -> None:
+        if any(len(each) != 3 for each in self.attributes.values()):
+            raise ValueError("attributes are mode, owner and group")
 
 
 class BorrowedSystem:
@@ -100,9 +90,8 @@ class BorrowedSystem:
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
             # The end of a terminal ends a run like Ctrl-C.
             signal.signal(signal.SIGHUP, signal.default_int_handler)
-        mount = ensure_tracefs()
-        if mount is not None and mount.note:
-            _say(mount.note)
+        if note := ensure_tracefs():
+            _say(note)
         system._recover()
         system._require_quiet(even_so=even_so)
         _require_marks()
@@ -126,10 +115,10 @@ class BorrowedSystem:
         if not self._file.exists():
             return
         try:
-            state = SystemState.of_record(read_record(self._file) or {})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            state = decode(SystemState, read_record(self._file), "state")
+        except SchemaError as error:
             raise NotRestored(
-                f"{self._file} is malformed: {error!r}",
+                f"{self._file} is malformed: {error}",
                 "check the settings of tracing by hand, then delete the file",
             ) from error
         if state.boot_id != _boot_id():

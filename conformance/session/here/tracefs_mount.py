@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.client.tracefs import ROOT
@@ -19,42 +18,30 @@ _KINDS = Path("/proc/filesystems")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class TracefsMount:
-    """Where tracefs was found, "" where it was not mounted, and the options of its superblock."""
+def ensure_tracefs() -> str:
+    """Mount tracefs where it is missing, unless the kernel has none; what was done, or "".
 
-    found_at: str
-    options: str
-
-    @property
-    def note(self) -> str:
-        """What had to be done, "" for nothing."""
-        if self.found_at == ROOT:
-            return ""
-        where = f"is mounted at {self.found_at} only" if self.found_at else "is not mounted"
-        return f"tracefs {where}: mounted at {ROOT} for this run alone"
-
-
-def ensure_tracefs() -> TracefsMount | None:
-    """The mount of tracefs; None for a kernel without it.  Raises NotPermitted, OSError."""
+    Raises NotPermitted, OSError.
+    """
     if "\ttracefs\n" not in _KINDS.read_text():
-        return None
+        return ""
     mounts = _mounts()
     if ROOT in mounts:
-        return TracefsMount(ROOT, mounts[ROOT])
+        return ""
     _leave_mount_namespace()
-    if not mounts:
+    where = next(iter(mounts), "")
+    if where:
+        # A bind mount, because a mount of the type would set the options of all mounts.
+        _mount(where, ROOT, None, _MS_BIND)
+    else:
         # The superblock exists inside of the kernel: a mount keeps its default options.
         _mount("tracefs", ROOT, "tracefs", 0)
-        return TracefsMount("", _mounts()[ROOT])
-    # A bind mount, because a mount of the type would set the options of all mounts.
-    where, options = next(iter(mounts.items()))
-    _mount(where, ROOT, None, _MS_BIND)
-    return TracefsMount(where, options)
+    found = f"is mounted at {where} only" if where else "is not mounted"
+    return f"tracefs {found}: mounted at {ROOT} for this run alone"
 
 
 def set_options(options: str) -> None:
-    """Set the options of the superblock, as `TracefsMount.options` has them.  Raises OSError."""
+    """Set the options of the superblock, as `current_options` has them.  Raises OSError."""
     kept = ",".join(each for each in options.split(",") if each not in ("rw", "ro"))
     _mount("none", ROOT, None, _MS_REMOUNT, kept)
 

@@ -1,1 +1,1 @@
-"""Checks before a run: host, limits, stale files, trial boot."""
+"""Checks before a run: limits of the host, stale files, trial boot."""

@@ -1,17 +1,39 @@
-"""End a session that has no case to run, or must not run its cases."""
+"""End a session with an exit code of ours: pytest's own codes mean something else."""
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import NoReturn
 
 import pytest
 
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
-from conformance.session.exit_code_observer import observe
 
 #: The name the controller plugin is registered by.
 CONTROLLER = "uevt-controller"
+
+
+class ExitCodeObserver:
+    """Plugin that keeps the exit code of a run that ended with a verdict, or must not begin.
+
+    It also enables garbage collection once cases are collected.
+    """
+
+    code: int | None = None
+
+    def pytest_collection_finish(self) -> None:
+        """Exempt everything up to now from garbage collection, here and in forked workers."""
+        gc.freeze()
+        gc.enable()
+
+
+def observe(config: pytest.Config, code: int) -> int:
+    """Give the observers of a session its exit code, and return it."""
+    for plugin in config.pluginmanager.get_plugins():
+        if isinstance(plugin, ExitCodeObserver):
+            plugin.code = code
+    return code
 
 
 def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> NoReturn:
