@@ -22,6 +22,9 @@ from conformance.cases.case import (
 from conformance.results.outcome import Level
 
 DOC = "Documentation/trace/user_events.rst@v6.12"
+REG_GET = "trace_events_user.c:user_reg_get"
+Decorator = Callable[[Any], Any]
+
 case = surface("write", level="contract", tier="full", needs="persist")
 
 
@@ -47,11 +50,23 @@ def test_a_case_takes_its_id_and_sentence_from_the_function() -> None:
     )
 
 
-def test_keywords_of_a_case_replace_those_of_its_surface() -> None:
-    @case(tier="quick", needs="", without="auto_delete persist", facilities="perf smp")
+def declare(*decorators: Decorator) -> Case:
+    """The case of a function with these decorators, the outermost first."""
+
     def test_short() -> None: ...
 
-    found = case_of(test_short)
+    function: Any = test_short
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    found = declared(function)
+    assert found is not None
+    return found
+
+
+def test_keywords_of_a_case_replace_those_of_its_surface() -> None:
+    found = declare(
+        case(tier="quick", needs="", without="auto_delete persist", facilities="perf smp")
+    )
     assert (found.tier, found.needs, found.without) == ("quick", (), ("auto_delete", "persist"))
     assert found.facilities == (Facility.PERF, Facility.SMP)
 
@@ -70,10 +85,8 @@ def test_keywords_of_a_case_replace_those_of_its_surface() -> None:
 def test_spec_without_a_file_is_about_that_of_the_surface(
     of_surface: str, own: str, spec: str
 ) -> None:
-    @surface("write", spec=of_surface, level="contract")(spec=own)
-    def test_short() -> None: ...
-
-    assert case_of(test_short).spec == spec
+    found = declare(surface("write", spec=of_surface, level="contract")(spec=own))
+    assert found.spec == spec
 
 
 @pytest.mark.parametrize(
@@ -90,62 +103,39 @@ def test_spec_without_a_file_is_about_that_of_the_surface(
 def test_doc_without_a_document_is_about_that_of_the_surface(
     of_surface: str, own: str, doc: str
 ) -> None:
-    @surface("write", doc=of_surface, level="contract")(doc=own)
-    def test_short() -> None: ...
-
-    assert case_of(test_short).doc == doc
+    found = declare(surface("write", doc=of_surface, level="contract")(doc=own))
+    assert found.doc == doc
 
 
 def test_spec_and_doc_of_a_surface_are_its_first_arguments() -> None:
-    @surface("write", "user_reg_get", "Registering: a size", level="contract")
-    def test_short() -> None: ...
-
-    assert case_of(test_short).spec == "trace_events_user.c:user_reg_get"
-    assert case_of(test_short).doc == f"{DOC}: Registering: a size"
+    found = declare(surface("write", "user_reg_get", "Registering: a size", level="contract"))
+    assert (found.spec, found.doc) == (REG_GET, f"{DOC}: Registering: a size")
 
 
 def test_spec_and_doc_may_be_decorators() -> None:
-    @case(tier="quick")
-    @spec("user_reg_get")
-    @doc("Registering: a size")
-    def test_short() -> None: ...
-
-    found = case_of(test_short)
+    found = declare(case(tier="quick"), spec("user_reg_get"), doc("Registering: a size"))
     assert found.tier is Tier.QUICK
-    assert (found.spec, found.doc) == (
-        "trace_events_user.c:user_reg_get",
-        f"{DOC}: Registering: a size",
-    )
+    assert (found.spec, found.doc) == (REG_GET, f"{DOC}: Registering: a size")
 
 
 def test_a_second_doc_or_spec_continues_the_first() -> None:
-    @case
-    @doc("Registering: a size;")
-    @doc("silent about")
-    @doc("others")
-    @spec("user_reg_get;")
-    @spec("user_unreg_get")
-    def test_short() -> None: ...
-
-    found = case_of(test_short)
-    assert found.spec == "trace_events_user.c:user_reg_get; user_unreg_get"
+    docs = (doc("Registering: a size;"), doc("silent about"), doc("others"))
+    found = declare(case, *docs, spec("user_reg_get;"), spec("user_unreg_get"))
+    assert found.spec == f"{REG_GET}; user_unreg_get"
     assert found.doc == f"{DOC}: Registering: a size; silent about others"
 
 
-def test_a_keyword_that_is_a_decorator_too_is_refused() -> None:
-    with pytest.raises(ValueError, match="write doc= or @doc, not both"):
-
-        @case(doc="Status")
-        @doc("Deleting")
-        def test_short() -> None: ...
-
-
-def test_a_decorator_above_the_declaration_is_refused() -> None:
-    with pytest.raises(ValueError, match="test_short: write @spec below @case"):
-
-        @spec("user_reg_get")
-        @case
-        def test_short() -> None: ...
+@pytest.mark.parametrize(
+    ("decorators", "message"),
+    [
+        ((case(doc="Status"), doc("Deleting")), "write doc= or @doc, not both"),
+        ((spec("user_reg_get"), case), "test_short: write @spec below @case"),
+        ((surface("write"),), r"case write\.short: no level ''; write one of"),
+    ],
+)
+def test_a_wrong_declaration_is_refused(decorators: tuple[Decorator, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        declare(*decorators)
 
 
 @pytest.mark.parametrize(
@@ -163,16 +153,7 @@ def test_a_decorator_above_the_declaration_is_refused() -> None:
 )
 def test_a_wrong_word_is_refused(keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=f"case write.short: {message}"):
-
-        @case(**keywords)
-        def test_short() -> None: ...
-
-
-def test_a_missing_level_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"case write\.short: no level ''; write one of"):
-
-        @surface("write")
-        def test_short() -> None: ...
+        declare(case(**keywords))
 
 
 def test_a_wrong_name_is_refused() -> None:
@@ -218,13 +199,6 @@ def test_a_row_that_does_not_fit_is_refused(row: Any) -> None:
 
     with pytest.raises(ValueError, match="and values for left, right"):
         variants(row)(test)
-
-
-def case_of(function: object) -> Case:
-    """What is declared about a function."""
-    found = declared(function)
-    assert found is not None
-    return found
 
 
 def rows_of(function: Callable[..., None]) -> tuple[str, list[tuple[str, tuple[Any, ...]]]]:
