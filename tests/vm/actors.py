@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import mmap
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from conformance.ops.calls import AT_FDCWD, Call, path_in, sys_call
 from vm import wire
 from vm.agent import encoding
 
@@ -34,8 +36,7 @@ except wire.FrameError as error:
     sys.exit(str(error))
 """
 SECONDS = 30
-OPEN, READ, CLOSE, GETPID = 257, 0, 3, 39
-AT_FDCWD = -100
+GETPID = sys_call("getpid")
 
 
 class Host:
@@ -91,8 +92,12 @@ def plain(results: list[dict[str, Any]]) -> list[tuple[int, int, bytes | None]]:
     return [(each["value"], each["errno"], some) for each, some in zip(results, data, strict=True)]
 
 
+def opening(path: Path | str, slot: int, flags: int = os.O_RDONLY) -> Call:
+    return sys_call("openat", AT_FDCWD, path_in(str(path)), flags, 0, slot=slot)
+
+
 def page_of(host: Host, length: int = mmap.PAGESIZE) -> int:
     """Map anonymous memory in the actor."""
-    (made,) = host.call(["sys", 9, [0, length, 3, 0x22, -1, 0], None])
+    (made,) = host.call(sys_call("mmap", 0, length, 3, 0x22, -1, 0))
     assert made["errno"] == 0
     return int(made["value"])

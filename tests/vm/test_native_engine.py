@@ -5,11 +5,14 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.vm.actors import AT_FDCWD, CLOSE, GETPID, OPEN, READ, ROOT, SECONDS, Host, page_of, plain
+from conformance.ops.calls import Call, buffer, bytes_in, fd, sys_call
+from tests.vm.actors import GETPID, ROOT, SECONDS, Host, opening, page_of, plain
 from vm import wire
 from vm.agent import encoding
 from vm.guest import LIBRARY
@@ -21,19 +24,19 @@ def test_library_has_the_checksum_of_its_sources() -> None:
     assert ctypes.c_uint32.in_dll(library, "engine_version").value == native_version()
 
 
+def reading(slot: int, size: int) -> Call:
+    return sys_call("read", fd(slot), buffer(size), size)
+
+
+def closing(slot: int) -> Call:
+    return sys_call("close", fd(slot))
+
+
 def test_slot_holds_a_descriptor(host: Host, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"content")
-    name = {"in": (bytes(file) + b"\0").hex()}
-    results = host.call(
-        ["sys", OPEN, [AT_FDCWD, name, os.O_RDONLY, 0], 5],
-        ["sys", READ, [{"fd": 5}, {"out": 4}, 4], None],
-        ["sys", READ, [{"fd": 5}, {"out": 100}, 100], None],
-        ["sys", READ, [{"fd": 5}, {"out": 100}, 100], None],
-        ["sys", CLOSE, [{"fd": 5}], None],
-        ["sys", CLOSE, [{"fd": 5}], None],
-        ["sys", CLOSE, [{"fd": 6}], None],
-    )
+    short, long = reading(5, 4), reading(5, 100)
+    results = host.call(opening(file, 5), short, long, long, closing(5), closing(5), closing(6))
     assert plain(results) == [
         (0, 0, None),
         (4, 0, b"cont"),
@@ -46,17 +49,14 @@ def test_slot_holds_a_descriptor(host: Host, tmp_path: Path) -> None:
 
 
 def test_failed_call_leaves_its_slot_empty(host: Host) -> None:
-    def opening(path: bytes, slot: int) -> list[object]:
-        return ["sys", OPEN, [AT_FDCWD, {"in": (path + b"\0").hex()}, 0, 0], slot]
-
     results = host.call(
-        opening(b"/dev/null", 5),
-        ["sys", CLOSE, [{"fd": 5}], None],
+        opening("/dev/null", 5),
+        closing(5),
         # It has the number that slot 5 had.
-        opening(b"/dev/null", 6),
-        opening(b"/missing", 5),
-        ["sys", READ, [{"fd": 5}, {"out": 4}, 4], None],
-        ["sys", CLOSE, [{"fd": 6}], None],
+        opening("/dev/null", 6),
+        opening("/missing", 5),
+        reading(5, 4),
+        closing(6),
     )
     assert [each["errno"] for each in results] == [0, 0, 0, errno.ENOENT, errno.EBADF, 0]
 
@@ -64,10 +64,10 @@ def test_failed_call_leaves_its_slot_empty(host: Host) -> None:
 def test_descriptor_through_memory(host: Host) -> None:
     where = page_of(host)
     opened, put, taken, closed, empty, unreadable = host.call(
-        ["sys", OPEN, [AT_FDCWD, {"in": b"/dev/null\0".hex()}, 0, 0], 0],
+        opening("/dev/null", 0),
         ["put_fd", where, 0],
         ["take_fd", where, 65535],
-        ["sys", CLOSE, [{"fd": 65535}], None],
+        closing(65535),
         ["put_fd", where, 1],
         ["take_fd", 16, 1],
     )
@@ -156,17 +156,16 @@ def test_list_and_status(host: Host, tmp_path: Path) -> None:
 
 
 def test_calls_in_python_keep_their_order(host: Host) -> None:
-    getpid = ["sys", GETPID, [], None]
-    pid, ended, again = host.call(getpid, ["end_tasks"], getpid)
+    pid, ended, again = host.call(GETPID, ["end_tasks"], GETPID)
     assert pid == again
     assert plain([ended]) == [(0, 0, None)]
 
 
 def test_unknown_call_is_refused(host: Host) -> None:
     for call in (["nothing"], ["end_tasks", 1], ["via", "a/1", ["tid"]], ["race", []]):
-        host.end.sendall(host.request(["sys", GETPID, [], None], call, ["exit", 1]))
+        host.end.sendall(host.request(GETPID, call, ["exit", 1]))
         assert "error" in wire.unpack(host.receive())
-    assert host.call(["sys", GETPID, [], None])[0]["value"] == host.actor.pid
+    assert host.call(GETPID)[0]["value"] == host.actor.pid
 
 
 def test_oversized_reply_is_refused(host: Host, tmp_path: Path) -> None:
@@ -179,7 +178,7 @@ def test_oversized_reply_is_refused(host: Host, tmp_path: Path) -> None:
 
 def test_requests_survive_any_split(host: Host) -> None:
     large = ["poke", page_of(host, 1 << 20), bytes(range(256)).hex() * 4000]
-    stream = host.request(large) + host.request(["sys", GETPID, [], None]) + host.request(large)
+    stream = host.request(large) + host.request(GETPID) + host.request(large)
     pieces = [1, 3, 4, 11, 12, 13, 70_000, len(stream) - 5, len(stream)]
     for start, end in zip([0, *pieces], pieces, strict=False):
         host.end.sendall(stream[start:end])
@@ -187,8 +186,9 @@ def test_requests_survive_any_split(host: Host) -> None:
     assert values == [1_024_000, host.actor.pid, 1_024_000]
 
 
-def _short(payload: bytes) -> bytes:
-    return wire.frame(payload[:-8])
+def _short(*calls: Call, watch: Sequence[Any] = ()) -> bytes:
+    """A request without its last bytes."""
+    return wire.frame(encoding.request(1, calls, watch)[:-8])
 
 
 @pytest.mark.parametrize(
@@ -199,11 +199,11 @@ def _short(payload: bytes) -> bytes:
         (b"UEV1\x7f\xff\xff\xff\0\0\0\0", "length"),
         (wire.frame(encoding.request(1, [], []))[:-1] + b"x", "checksum"),
         (wire.frame(b"null"), "payload"),
-        (_short(encoding.request(1, [["sys", GETPID, [], None]], [])), "payload"),
-        (_short(encoding.request(1, [["peek", 0, 0]], [])), "payload"),
-        (_short(encoding.request(1, [["sys", 3, [{"in": "41"}], None]], [])), "payload"),
-        (_short(encoding.request(1, [["spill", "/x", "41", 0]], [])), "payload"),
-        (_short(encoding.request(1, [], [[1, 2, 3]])), "payload"),
+        (_short(GETPID), "payload"),
+        (_short(["peek", 0, 0]), "payload"),
+        (_short(sys_call("close", bytes_in(b"A"))), "payload"),
+        (_short(["spill", "/x", "41", 0]), "payload"),
+        (_short(watch=[[1, 2, 3]]), "payload"),
         (wire.frame(encoding.request(0, [], [])), "order"),
         (wire.frame(encoding.request(2, [], [])) * 2, "order"),
     ],

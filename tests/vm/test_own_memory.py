@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.actors import AT_FDCWD, GETPID, OPEN, SECONDS, Host, page_of, plain
+from conformance.ops.calls import fd, sys_call
+from tests.vm.actors import GETPID, SECONDS, Host, opening, page_of, plain
 
 
 def test_access_honours_protections(host: Host) -> None:
     where = page_of(host, 2 * mmap.PAGESIZE)
     edge = where + mmap.PAGESIZE
-    (protected,) = host.call(["sys", 10, [edge, mmap.PAGESIZE, 1], None])
+    (protected,) = host.call(sys_call("mprotect", edge, mmap.PAGESIZE, mmap.PROT_READ))
     assert protected["errno"] == 0
     assert plain(
         host.call(
@@ -41,9 +42,8 @@ def test_access_honours_protections(host: Host) -> None:
 def test_mapping_beyond_the_end_of_its_file(host: Host, tmp_path: Path) -> None:
     """It raises SIGBUS, other missing memory SIGSEGV."""
     (tmp_path / "file").write_bytes(b"")
-    path = {"in": (bytes(tmp_path / "file") + b"\0").hex()}
-    shared = ["sys", 9, [0, mmap.PAGESIZE, 3, mmap.MAP_SHARED, {"fd": 1}, 0], None]
-    opened, mapped = host.call(["sys", OPEN, [AT_FDCWD, path, os.O_RDWR, 0], 1], shared)
+    shared = sys_call("mmap", 0, mmap.PAGESIZE, 3, mmap.MAP_SHARED, fd(1), 0)
+    opened, mapped = host.call(opening(tmp_path / "file", 1, os.O_RDWR), shared)
     assert opened["errno"] == mapped["errno"] == 0
     where = mapped["value"]
     read, written = host.call(
@@ -65,7 +65,7 @@ def test_watched_memory_is_read_after_each_call(host: Host) -> None:
     edge = where + mmap.PAGESIZE
     watch = [[host.actor.pid, where, 2], [host.actor.pid, edge - 1, 3]]
     before, unseen, after = host.call(
-        ["sys", GETPID, [], None],
+        GETPID,
         ["unseen", ["poke", where, "ffff"]],
         ["poke", edge, "eeee"],
         watch=watch,

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,26 +52,28 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def recorded(
-    recorder: Path,
-    directory: Path,
-    body: str,
-    functions: str = "",
-    prepare: Callable[[], object] | None = None,
-) -> tuple[int, list[Group]]:
-    """The exit code of a C program that runs in the directory, and its recording."""
-    source, program, recording = (directory / name for name in ("program.c", "program", "r"))
-    source.write_text(f"{_INCLUDES}{_COMPAT}{functions}int main(void)\n{{\n{body}\n}}\n")
-    flags = ("-std=gnu11", "-O2", "-static", "-pthread", "-w")
-    subprocess.run(["gcc", *flags, "-o", str(program), str(source)], check=True)
-    command = [str(recorder), str(recording), "none", "16", str(program)]
-    process = subprocess.Popen(command, cwd=directory, preexec_fn=prepare)
-    try:
-        code = process.wait(SECONDS)
-    finally:
-        # The program ends with the recorder.
-        process.kill()
-    return code, list(groups(recording.read_text().splitlines(keepends=True)))
+Recorded = Callable[..., tuple[int, list[Group]]]
+
+
+@pytest.fixture
+def record(recorder: Path, tmp_path: Path) -> Recorded:
+    """Run a C program: its exit code and its recording."""
+
+    def run(body: str, functions: str = "", prepare: Callable[[], object] | None = None) -> Any:
+        source, program, recording = (tmp_path / name for name in ("program.c", "program", "r"))
+        source.write_text(f"{_INCLUDES}{_COMPAT}{functions}int main(void)\n{{\n{body}\n}}\n")
+        flags = ("-std=gnu11", "-O2", "-static", "-pthread", "-w")
+        subprocess.run(["gcc", *flags, "-o", str(program), str(source)], check=True)
+        command = [str(recorder), str(recording), "none", "16", str(program)]
+        process = subprocess.Popen(command, cwd=tmp_path, preexec_fn=prepare)
+        try:
+            code = process.wait(SECONDS)
+        finally:
+            # The program ends with the recorder.
+            process.kill()
+        return code, list(groups(recording.read_text().splitlines(keepends=True)))
+
+    return run
 
 
 def calls(found: list[Group], *numbers: int) -> list[Call]:
@@ -78,9 +81,7 @@ def calls(found: list[Group], *numbers: int) -> list[Call]:
     return [each for each in found if isinstance(each, Call) and each.number in numbers]
 
 
-def test_calls_with_effects_that_are_not_seen_are_written_down(
-    recorder: Path, tmp_path: Path
-) -> None:
+def test_calls_with_unseen_effects_are_written_down(record: Recorded) -> None:
     body = """
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
 	uint64_t context = 0;
@@ -91,24 +92,24 @@ def test_calls_with_effects_that_are_not_seen_are_written_down(
 	syscall(SYS_perf_event_open, &attr, -2, -2, -1, 0);
 	return unshare(CLONE_FILES);
 """
-    code, found = recorded(recorder, tmp_path, body)
+    code, found = record(body)
     assert code == 0
     numbers = [each.number for each in calls(found, IO_SETUP, PERF_EVENT_OPEN, UNSHARE)]
     assert numbers == [IO_SETUP, PERF_EVENT_OPEN, UNSHARE]
 
 
-def test_the_whole_open_how_is_read(recorder: Path, tmp_path: Path) -> None:
+def test_the_whole_open_how_is_read(record: Recorded) -> None:
     body = f"""
 	struct open_how how = {{ O_RDWR, 0, RESOLVE_BENEATH }};
 
 	return syscall(SYS_openat2, AT_FDCWD, "{ABSENT}", &how, sizeof(how)) != -1;
 """
-    (call,) = calls(recorded(recorder, tmp_path, body)[1], OPENAT2)
+    (call,) = calls(record(body)[1], OPENAT2)
     assert call.before.memory[0].data == f"{ABSENT}\0".encode()
     assert call.before.memory[1].data == b"".join(each.to_bytes(8, "little") for each in (2, 0, 8))
 
 
-def test_credentials_name_another_user_namespace(recorder: Path, tmp_path: Path) -> None:
+def test_credentials_name_another_user_namespace(record: Recorded) -> None:
     body = f"""
 	open("{ABSENT}", O_RDONLY);
 	if (unshare(CLONE_NEWUSER))
@@ -116,14 +117,14 @@ def test_credentials_name_another_user_namespace(recorder: Path, tmp_path: Path)
 	open("{ABSENT}", O_RDONLY);
 	return 0;
 """
-    code, found = recorded(recorder, tmp_path, body)
+    code, found = record(body)
     if code:
         pytest.skip("user namespaces are not allowed here")
     credentials = [each.before.credentials for each in found if isinstance(each, Call)]
     assert [each.in_user_namespace for each in credentials if each] == [False, True]
 
 
-def test_calls_of_the_32_bit_entry_have_their_names(recorder: Path, tmp_path: Path) -> None:
+def test_calls_of_the_32_bit_entry_have_their_names(record: Recorded) -> None:
     body = """
 	if (compat(20, 0, 0, 0) != getpid())
 		return 125;
@@ -132,7 +133,7 @@ def test_calls_of_the_32_bit_entry_have_their_names(recorder: Path, tmp_path: Pa
 	compat(310, CLONE_FILES, 0, 0);
 	return 0;
 """
-    code, found = recorded(recorder, tmp_path, body)
+    code, found = record(body)
     if code:
         pytest.skip("the kernel has no 32-bit entry")
     made = calls(found, PWRITE64, IO_SETUP, UNSHARE)
@@ -184,7 +185,7 @@ static void open_fifo(int flags)
 """
 
 
-def test_a_process_ends_alone_with_all_of_its_threads(recorder: Path, tmp_path: Path) -> None:
+def test_a_process_ends_alone_with_all_of_its_threads(record: Recorded) -> None:
     body = """
 	for (int round = 0; round < 10; round++) {
 		pid_t other = fork();
@@ -199,7 +200,7 @@ def test_a_process_ends_alone_with_all_of_its_threads(recorder: Path, tmp_path: 
 	}
 	return 0;
 """
-    _, found = recorded(recorder, tmp_path, body, _FUNCTIONS)
+    _, found = record(body, _FUNCTIONS)
     entries = [each for each in found if isinstance(each, Entry)]
     process_of = {each.numbers[1]: each.numbers[2] for each in entries if each.kind == "fork"}
     exits = [each for each in entries if each.kind == "exiting" and each.numbers[0] in process_of]
@@ -209,7 +210,7 @@ def test_a_process_ends_alone_with_all_of_its_threads(recorder: Path, tmp_path: 
         assert {_kind(between) for between in found[found.index(each) + 1 : end]} <= {"end"}
 
 
-def test_a_program_is_executed_alone(recorder: Path, tmp_path: Path) -> None:
+def test_a_program_is_executed_alone(record: Recorded) -> None:
     body = """
 	pid_t other = fork(), reader;
 
@@ -224,14 +225,12 @@ def test_a_program_is_executed_alone(recorder: Path, tmp_path: Path) -> None:
 	waitpid(other, NULL, 0);
 	open_fifo(O_WRONLY);
 """
-    _, found = recorded(recorder, tmp_path, body, _FUNCTIONS)
+    _, found = record(body, _FUNCTIONS)
     kinds = [_kind(each) for each in found]
     assert kinds.index("overlap") < kinds.index("exec")
 
 
-def test_a_call_that_needs_another_one_returns_beside_a_busy_task(
-    recorder: Path, tmp_path: Path
-) -> None:
+def test_a_call_that_needs_another_returns_beside_a_busy_task(record: Recorded) -> None:
     body = """
 	pid_t busy, reader, writer;
 
@@ -253,15 +252,13 @@ def test_a_call_that_needs_another_one_returns_beside_a_busy_task(
 	waitpid(writer, NULL, 0);
 	return waitpid(busy, NULL, WNOHANG) || kill(busy, SIGKILL);
 """
-    code, found = recorded(recorder, tmp_path, body, _FUNCTIONS)
+    code, found = record(body, _FUNCTIONS)
     assert code == 0
     assert "overlap" in map(_kind, found)
 
 
 @pytest.mark.parametrize(("call", "threads", "count"), [("ask", 40, 300), ("open_absent", 12, 30)])
-def test_every_thread_has_its_turn(
-    recorder: Path, tmp_path: Path, call: str, threads: int, count: int
-) -> None:
+def test_every_thread_has_its_turn(record: Recorded, call: str, threads: int, count: int) -> None:
     body = f"""
 	call = {call}, count = {count}, missing = {threads};
 	start(work, {threads});
@@ -269,10 +266,10 @@ def test_every_thread_has_its_turn(
 		usleep(1000);
 	return 0;
 """
-    assert recorded(recorder, tmp_path, body, _FUNCTIONS)[0] == 0
+    assert record(body, _FUNCTIONS)[0] == 0
 
 
-def test_tasks_that_are_killed_at_any_moment_end(recorder: Path, tmp_path: Path) -> None:
+def test_tasks_that_are_killed_at_any_moment_end(record: Recorded) -> None:
     body = """
 	for (int round = 0; round < 60; round++) {
 		pid_t other = fork();
@@ -291,14 +288,14 @@ def test_tasks_that_are_killed_at_any_moment_end(recorder: Path, tmp_path: Path)
 	}
 	return 0;
 """
-    code, found = recorded(recorder, tmp_path, body, _FUNCTIONS)
+    code, found = record(body, _FUNCTIONS)
     assert code == 0
     kinds = [_kind(each) for each in found]
     assert kinds.count("end") == kinds.count("fork") + kinds.count("stranger") + 1
     assert "overlap" not in kinds
 
 
-def test_a_process_that_is_killed_ends_alone(recorder: Path, tmp_path: Path) -> None:
+def test_a_process_that_is_killed_ends_alone(record: Recorded) -> None:
     body = """
 	call = open_absent, missing = 1;
 	for (int round = 0; round < 40; round++) {
@@ -314,16 +311,14 @@ def test_a_process_that_is_killed_ends_alone(recorder: Path, tmp_path: Path) -> 
 	}
 	return 0;
 """
-    _, found = recorded(recorder, tmp_path, body, _FUNCTIONS)
+    _, found = record(body, _FUNCTIONS)
     exiting = [each for each in found if _kind(each) == "exiting"]
     # A thread whose creation was not seen may be the last one; few stops can be missed.
     assert len(exiting) > 36
 
 
 @pytest.mark.parametrize("length", [5, 1000, 1 << 40, (1 << 64) - 8])
-def test_control_data_with_a_wrong_length_is_not_read_beyond(
-    recorder: Path, tmp_path: Path, length: int
-) -> None:
+def test_control_data_is_not_read_beyond_its_end(record: Recorded, length: int) -> None:
     body = f"""
 	char control[64] = {{ 0 }};
 	struct msghdr message = {{ .msg_control = control, .msg_controllen = sizeof(control) }};
@@ -336,12 +331,12 @@ def test_control_data_with_a_wrong_length_is_not_read_beyond(
 	part->cmsg_len = {length}u;
 	return sendmsg(sockets[0], &message, 0) != -1;
 """
-    code, found = recorded(recorder, tmp_path, body)
+    code, found = record(body)
     assert code == 0
     assert _kind(found[-1]) == "done"
 
 
-def test_a_caller_may_ignore_its_children(recorder: Path, tmp_path: Path) -> None:
+def test_a_caller_may_ignore_its_children(record: Recorded) -> None:
     body = """
 	time_t begin = time(NULL);
 
@@ -349,7 +344,7 @@ def test_a_caller_may_ignore_its_children(recorder: Path, tmp_path: Path) -> Non
 		getppid();
 	return time(NULL) - begin > 10 || signal(SIGCHLD, SIG_DFL) != SIG_IGN;
 """
-    assert recorded(recorder, tmp_path, body, prepare=_ignore_children)[0] == 0
+    assert record(body, prepare=_ignore_children)[0] == 0
 
 
 def _ignore_children() -> None:
