@@ -49,6 +49,11 @@ def results(out: Path) -> dict[str, Any]:
     return read
 
 
+def outcomes(out: Path) -> dict[str, str]:
+    """The outcomes of a run, by case."""
+    return {name: case["outcome"] for name, case in cases(out).items()}
+
+
 def cases(out: Path) -> dict[str, dict[str, Any]]:
     """The cases of a run, by id."""
     return {case["id"]: case for case in results(out)["cases"]}

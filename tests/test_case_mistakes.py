@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,16 +9,14 @@ import pytest
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Blame
 from conformance.results.results_json import NAME, read_results
-from tests.test_false_green import DRILLS, command
-
-PLAIN = ("--tb=no", "--assert=plain", "-q")
+from tests.commands import ended
+from tests.test_false_green import PYTEST, drill
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CaseResult]:
     out = tmp_path_factory.mktemp("mistakes") / "out"
-    words = [sys.executable, "-m", "pytest", str(DRILLS / "mistakes.py"), "--kernel=model"]
-    assert command([*words, *PLAIN], out).returncode == 1
+    drill(out, "mistakes.py", "--tb=no", "--assert=plain", code=1)
     return {case.id: case for case in read_results(out / NAME).cases}
 
 
@@ -54,9 +51,9 @@ def test_file_that_cannot_be_loaded_is_the_only_cause_named(
 ) -> None:
     file = tmp_path / "test_x.py"
     file.write_text(text)
-    words = [sys.executable, "-m", "pytest", str(file), "-c", "pyproject.toml", "-p", "uevt"]
+    words = [*PYTEST, str(file), "-c", "pyproject.toml", "-p", "uevt", f"--out={tmp_path / 'out'}"]
     words += ["--kernel=model", "-p", "no:terminalreporter", f"--guests={guests}"]
-    done = command(words, tmp_path / "out")
+    done = ended(words, None)
     assert done.returncode not in (0, 1)
     assert f"{file}: {why}" in done.stderr
     assert "Hint" not in done.stderr
@@ -65,7 +62,5 @@ def test_file_that_cannot_be_loaded_is_the_only_cause_named(
 
 def test_list_of_cases_is_no_run(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = [sys.executable, "-m", "pytest", str(DRILLS / "mistakes.py"), "--kernel=model", "-q"]
-    done = command([*words, "--collect-only"], out)
-    assert (done.returncode, out.exists()) == (0, False)
-    assert "4 tests collected" in done.stdout
+    assert "4 tests collected" in drill(out, "mistakes.py", "--collect-only")
+    assert not out.exists()

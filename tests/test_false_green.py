@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -20,12 +19,14 @@ from conformance.results.run import RunRecord
 from conformance.session import launch
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
+from tests.commands import ended, outcomes, results, uevt
 from tests.enclosure import ROOT, UEVT
 from tests.report.samples import case, run
 
 DRILLS = Path(__file__).parent / "drills"
 PATIENCE = 300
 ONE = ("--kernel", "model", "-k", "unregister.twice")
+PYTEST = (sys.executable, "-m", "pytest")
 
 # Plugins that interfere with a run, by what they do.
 MEDDLERS = {
@@ -54,39 +55,20 @@ MEDDLERS = {
 }
 
 
-def command(words: list[str], out: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*words, f"--out={out}"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-
-
-def drill(out: Path, name: str, *options: str, **environment: str) -> tuple[int, str]:
-    """Run the cases of a drill on the model; exit code, and outcome by case."""
-    words = [sys.executable, "-m", "pytest", str(DRILLS / name), "--kernel=model", "-q"]
-    done = command([*words, *options], out, **environment)
-    return done.returncode, done.stdout + done.stderr
-
-
-def outcomes(out: Path) -> dict[str, str]:
-    return {each["id"]: each["outcome"] for each in json.loads((out / NAME).read_text())["cases"]}
+def drill(out: Path, name: str, *options: str, code: int = 0, **environment: str) -> str:
+    """Run the cases of a drill on the model, and check the exit code; the output."""
+    words = [*PYTEST, str(DRILLS / name), "--kernel=model", "-q", *options]
+    done = ended([*words, f"--out={out}"], code, **environment)
+    return done.stdout + done.stderr
 
 
 # pytest and Python
 
 
-def test_drill_passes_without_meddling(tmp_path: Path) -> None:
-    assert drill(tmp_path, "two_passes.py")[0] == 0
-
-
 @pytest.mark.parametrize(
     ("options", "code"),
     [
+        ("", 0),
         ("-p no:uevt-controller", 2),
         ("-p no:uevt-running", 2),
         ("-p no:uevt-selecting", 2),
@@ -98,8 +80,7 @@ def test_drill_passes_without_meddling(tmp_path: Path) -> None:
 def test_pytest_options_that_deselect_cases_fail_the_run(
     tmp_path: Path, options: str, code: int
 ) -> None:
-    found, said = drill(tmp_path, "two_passes.py", *options.split())
-    assert found == code, said
+    drill(tmp_path, "two_passes.py", *options.split(), code=code)
 
 
 def meddled(tmp_path: Path, name: str, plugin: str) -> int:
@@ -139,13 +120,9 @@ def test_changed_exit_code_is_restored(tmp_path: Path) -> None:
 
 
 def test_ignored_case_file_fails_the_run(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "pytest", "conformance", *ONE, "-q"]
-    done = command([*words, "--ignore=conformance/cases/write/test_write.py"], tmp_path)
-    assert done.returncode == 3
-    assert (
-        "not collected: test_write.py"
-        in json.loads((tmp_path / NAME).read_text())["summary"]["note"]
-    )
+    ignored = "--ignore=conformance/cases/write/test_write.py"
+    ended([*PYTEST, "conformance", *ONE, "-q", ignored, f"--out={tmp_path}"], 3)
+    assert "not collected: test_write.py" in results(tmp_path)["summary"]["note"]
 
 
 def test_pytest_variables_of_the_environment_are_ignored(tmp_path: Path) -> None:
@@ -155,23 +132,21 @@ def test_pytest_variables_of_the_environment_are_ignored(tmp_path: Path) -> None
         "PYTEST_PLUGINS": "no_such_plugin",
         "PYTHONOPTIMIZE": "1",
     }
-    done = command([*UEVT, "run", *ONE], tmp_path, **meddling)
-    assert done.returncode == 0, done.stdout + done.stderr
+    uevt("run", *ONE, "--out", tmp_path, code=0, **meddling)
     assert outcomes(tmp_path) == {"unregister.twice": "PASS"}
 
 
 def test_session_that_judges_nothing_fails(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import pytest\npytest.main = lambda *_, **__: 0\n")
     paths = f"{tmp_path}{os.pathsep}{ROOT}"
-    done = command([*UEVT, "run", *ONE, "--exit-style=bisect"], tmp_path / "out", PYTHONPATH=paths)
-    assert done.returncode == 129
+    words = ("run", *ONE, "--exit-style=bisect", "--out", tmp_path / "out")
+    done = uevt(*words, code=129, PYTHONPATH=paths)
     assert "nothing was judged" in done.stderr
 
 
 def test_python_without_assertions(tmp_path: Path) -> None:
     words = [sys.executable, "-O", "-m", "pytest", str(DRILLS / "two_passes.py"), "-W", "default"]
-    done = command([*words, "--kernel=model"], tmp_path / "out")
-    assert done.returncode == 2
+    done = ended([*words, "--kernel=model", f"--out={tmp_path / 'out'}"], 2)
     assert "assertions" in done.stderr
 
 
@@ -183,19 +158,19 @@ def test_installed_plugins_are_not_loaded() -> None:
 
 
 def test_case_without_operations_does_not_pass(tmp_path: Path) -> None:
-    assert drill(tmp_path, "nothing_done.py")[0] == 3
+    drill(tmp_path, "nothing_done.py", code=3)
     assert outcomes(tmp_path) == {"drill.nothing": "ERROR"}
 
 
 def test_death_of_the_process_is_no_pass(tmp_path: Path) -> None:
-    code, said = drill(tmp_path, "killed_worker.py", "--guests", "2")
-    assert code == 3, said
+    drill(tmp_path, "killed_worker.py", "--guests", "2", code=3)
     assert outcomes(tmp_path) == {"drill.first": "PASS", "drill.dies": "ERROR"}
 
 
-def test_stopping_at_the_first_failure_is_no_pass(tmp_path: Path) -> None:
-    both = (str(DRILLS / "two_passes.py"), "-x")
-    assert drill(tmp_path, "nothing_done.py", *both)[0] == 3
+@pytest.mark.parametrize("guests", ["1", "2"])
+def test_stopping_at_the_first_failure_is_no_pass(tmp_path: Path, guests: str) -> None:
+    both = (str(DRILLS / "two_passes.py"), "-x", "--guests", guests)
+    drill(tmp_path, "nothing_done.py", *both, code=3)
 
 
 @pytest.mark.parametrize("words", [("kernels", "list"), ("compare", "{0}", "{0}")])
