@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,52 +51,46 @@ def test_answer_returns_output_or_times_out() -> None:
         child_process.answer(["sleep", "60"], deadline=Deadline(0.1, "nothing"))
 
 
+def run(script: str, seconds: float = 60, **options: Any) -> int:
+    """The exit status of a shell script."""
+    deadline = Deadline(seconds, "a test")
+    return child_process.run(["sh", "-c", script], deadline=deadline, **options)
+
+
 def test_run_returns_status_lines_and_log(tmp_path: Path) -> None:
     lines: list[str] = []
+    script = "echo one; echo two >&2; printf three; exit 7"
     with (tmp_path / "log").open("wb") as log:
-        status = child_process.run(
-            ["sh", "-c", "echo one; echo two >&2; printf three; exit 7"],
-            deadline=Deadline(30, "a test"),
-            log=log,
-            on_line=lines.append,
-        )
-    assert status == 7
+        assert run(script, log=log, on_line=lines.append) == 7
     assert lines == ["one", "two", "three"]
     assert (tmp_path / "log").read_bytes() == b"one\ntwo\nthree"
 
 
 def test_long_output_is_complete() -> None:
     lines: list[str] = []
-    status = child_process.run(
-        ["seq", "200000"], deadline=Deadline(60, "a test"), on_line=lines.append
-    )
-    assert status == 0
+    assert run("seq 200000", on_line=lines.append) == 0
     assert len(lines) == 200000
     assert lines[-1] == "200000"
 
 
 def test_signal_is_a_negative_status() -> None:
-    status = child_process.run(["sh", "-c", "kill -SEGV $$"], deadline=Deadline(30, "a test"))
-    assert status == -signal.SIGSEGV
+    assert run("kill -SEGV $$") == -signal.SIGSEGV
 
 
 def test_silent_child_ticks() -> None:
     ticks: list[None] = []
-    child_process.run(
-        ["sleep", "1.2"], deadline=Deadline(30, "a test"), on_tick=lambda: ticks.append(None)
-    )
+    run("sleep 1.2", on_tick=lambda: ticks.append(None))
     assert len(ticks) >= 2
 
 
 def test_deadline_kills_the_process_group(tmp_path: Path) -> None:
-    deadline = Deadline(0.7, "sleeping")
-    with pytest.raises(TookTooLong, match="sleeping did not end within"):
-        child_process.run(["sh", "-c", "sleep 600 & wait"], deadline=deadline, cwd=tmp_path)
+    with pytest.raises(TookTooLong, match="a test did not end within"):
+        run("sleep 600 & wait", 0.7, cwd=tmp_path)
     wait_until_gone(processes_in(tmp_path))
 
 
 @pytest.mark.parametrize(("trap", "gently"), [("exit 1", True), ("", False)])
-def test_ctrl_c_tells_whether_the_child_ended_by_itself(
+def test_ctrl_c_tells_how_the_child_ended(
     monkeypatch: pytest.MonkeyPatch, trap: str, *, gently: bool
 ) -> None:
     """Only then has make removed its unfinished files."""
@@ -106,13 +101,13 @@ def test_ctrl_c_tells_whether_the_child_ended_by_itself(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        child_process.run(["sh", "-c", script], deadline=Deadline(30, "x"), on_line=interrupt)
+        run(script, on_line=interrupt)
     assert isinstance(caught.value, child_process.Interrupted) == gently
 
 
 def test_grandchild_with_the_pipe_is_not_awaited(tmp_path: Path) -> None:
     start = time.monotonic()
-    child_process.run(["sh", "-c", "sleep 600 &"], deadline=Deadline(60, "a test"), cwd=tmp_path)
+    run("sleep 600 &", cwd=tmp_path)
     assert time.monotonic() - start < 20
     wait_until_gone(processes_in(tmp_path))
 

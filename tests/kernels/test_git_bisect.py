@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -13,9 +12,7 @@ import pytest
 from kernels.errors import HostTrouble
 from kernels.store.store import Store
 from kernels.trees.git_bisect import Answer, Bisection, NotBetween, workspace
-from tests.kernels.user_trees import everything, git
-
-History = Callable[[int], tuple[Path, list[str]]]
+from tests.kernels.user_trees import commit, everything, git
 
 GOOD, BAD, SKIP = Answer
 # Verdicts of the commits after the first; the first is good and the last is bad.
@@ -23,93 +20,99 @@ FOUND = [GOOD, GOOD, BAD, BAD, BAD]
 SKIPPED = [GOOD, SKIP, SKIP, BAD, BAD]
 
 
+class History:
+    """A repository of numbered commits, and their ids, oldest first."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.repository = directory / "theirs"
+        self.repository.mkdir()
+        git(self.repository, "init", "-q")
+        self.ids: list[str] = []
+
+    def grow(self, number: int) -> None:
+        """Add so many commits."""
+        for place in range(number):
+            (self.repository / f"{place % 2}.c").write_text(f"{place}\n")
+            git(self.repository, "add", "-A")
+            git(self.repository, "commit", "-q", "-m", f"number {place}")
+            self.ids.append(git(self.repository, "rev-parse", "HEAD"))
+
+    def begin(self, *paths: str) -> Bisection:
+        """A bisection between the first and the last commit."""
+        scratch = self.directory / "scratch"
+        scratch.mkdir()
+        return Bisection(self.repository, self.ids[0], self.ids[-1], scratch, paths)
+
+    def walk(self, answers: list[Answer], *paths: str) -> tuple[Bisection, list[str]]:
+        """A finished bisection, and the commits that were judged."""
+        bisection = self.begin(*paths)
+        judged: list[str] = []
+
+        def judge(sha: str) -> Answer:
+            judged.append(sha)
+            assert bisection.steps < len(self.ids)
+            return answers[self.ids.index(sha) - 1]
+
+        bisection.walk(judge)
+        return bisection, judged
+
+
 @pytest.fixture
-def history(tmp_path: Path) -> History:
-    """Create a repository with so many commits after the first one; all ids, oldest first."""
-
-    def make(number: int) -> tuple[Path, list[str]]:
-        repository = tmp_path / "theirs"
-        repository.mkdir()
-        git(repository, "init", "-q")
-        for place in range(number + 1):
-            (repository / f"{place % 2}.c").write_text(f"{place}\n")
-            git(repository, "add", "-A")
-            git(repository, "commit", "-q", "-m", f"number {place}")
-        return repository, git(repository, "rev-list", "--reverse", "HEAD").split()
-
-    return make
+def history(tmp_path: Path, request: pytest.FixtureRequest) -> History:
+    """Six commits, or as many as the test's parameter says."""
+    history = History(tmp_path)
+    history.grow(getattr(request, "param", 6))
+    return history
 
 
-def begun(tmp_path: Path, repository: Path, ids: list[str], *paths: str) -> Bisection:
-    """A bisection between the first and the last commit."""
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    return Bisection(repository, ids[0], ids[-1], scratch, paths)
+def of(commits: int) -> pytest.MarkDecorator:
+    """Let a history have so many commits."""
+    return pytest.mark.parametrize("history", [commits], indirect=True, ids=[f"{commits} commits"])
 
 
-def walked(
-    tmp_path: Path, repository: Path, ids: list[str], answers: list[Answer], *paths: str
-) -> tuple[Bisection, list[str]]:
-    """A finished bisection, and the commits that were judged."""
-    bisection = begun(tmp_path, repository, ids, *paths)
-    judged: list[str] = []
-
-    def judge(sha: str) -> Answer:
-        judged.append(sha)
-        assert bisection.steps < len(ids)
-        return answers[ids.index(sha) - 1]
-
-    bisection.walk(judge)
-    return bisection, judged
-
-
-def test_first_bad_commit_is_found(tmp_path: Path, history: History) -> None:
-    repository, ids = history(5)
-    bisection, judged = walked(tmp_path, repository, ids, FOUND)
+def test_first_bad_commit_is_found(history: History) -> None:
+    bisection, judged = history.walk(FOUND)
     assert bisection.between == 5
-    assert bisection.suspects == (ids[3],)
+    assert bisection.suspects == (history.ids[3],)
     assert len(judged) in (2, 3)
-    found = bisection.commit(ids[3])
+    found = bisection.commit(history.ids[3])
     assert (found.title, found.author) == ("number 3", "a <a@example.org>")
     assert found.files == ("1.c",)
 
 
-def test_all_remaining_commits_are_skipped_and_the_repository_is_unchanged(
-    tmp_path: Path, history: History
-) -> None:
-    repository, ids = history(5)
-    before = everything(repository)
-    bisection, _ = walked(tmp_path, repository, ids, SKIPPED)
-    assert set(bisection.suspects) == set(ids[2:5])
-    assert everything(repository) == before
+def test_all_skipped_commits_remain_and_the_repository_is_unchanged(history: History) -> None:
+    before = everything(history.repository)
+    bisection, _ = history.walk(SKIPPED)
+    assert set(bisection.suspects) == set(history.ids[2:5])
+    assert everything(history.repository) == before
 
 
-def test_adjacent_commits_need_no_judgement(tmp_path: Path, history: History) -> None:
-    repository, ids = history(1)
-    bisection, judged = walked(tmp_path, repository, ids, [BAD])
-    assert (bisection.suspects, judged) == ((ids[1],), [])
+@of(2)
+def test_adjacent_commits_need_no_judgement(history: History) -> None:
+    bisection, judged = history.walk([BAD])
+    assert (bisection.suspects, judged) == ((history.ids[1],), [])
 
 
-def test_only_commits_that_touch_a_path_are_judged(tmp_path: Path, history: History) -> None:
-    repository, ids = history(9)
-    bisection, judged = walked(tmp_path, repository, ids, [GOOD] * 4 + [BAD] * 5, "1.c")
+@of(10)
+def test_only_commits_that_touch_a_path_are_judged(history: History) -> None:
+    bisection, judged = history.walk([GOOD] * 4 + [BAD] * 5, "1.c")
     assert bisection.between == 5
-    assert bisection.suspects == (ids[5],)
-    assert {ids.index(sha) % 2 for sha in judged} == {1}
+    assert bisection.suspects == (history.ids[5],)
+    assert {history.ids.index(sha) % 2 for sha in judged} == {1}
 
 
-def test_path_that_no_commit_touches_is_refused(tmp_path: Path, history: History) -> None:
-    repository, ids = history(3)
+@of(4)
+def test_path_that_no_commit_touches_is_refused(history: History) -> None:
     with pytest.raises(NotBetween, match="cannot begin"):
-        walked(tmp_path, repository, ids, FOUND, "no/such")
+        history.walk(FOUND, "no/such")
 
 
 @pytest.mark.parametrize("answers", [FOUND, SKIPPED], ids=["found", "skipped"])
 def test_git_replays_the_log(tmp_path: Path, history: History, answers: list[Answer]) -> None:
     """The user can replay the log in a repository with a working tree."""
-    repository, ids = history(5)
-    bisection, _ = walked(tmp_path, repository, ids, answers)
-    log = tmp_path / "log"
+    repository, log = history.repository, tmp_path / "log"
+    bisection, _ = history.walk(answers)
     bisection.keep_log(log)
     # Like the original run, the replay exits with 2 if only skipped commits are left.
     words = ["git", "-C", str(repository), "bisect", "replay", str(log)]
@@ -123,22 +126,22 @@ def test_git_replays_the_log(tmp_path: Path, history: History, answers: list[Ans
     assert not (repository / ".git" / "BISECT_HEAD").exists()
 
 
+@of(8)
 def test_shallow_history(tmp_path: Path, history: History) -> None:
-    repository, ids = history(7)
     cut = tmp_path / "cut"
-    git(tmp_path, "clone", "-q", "--depth=6", f"file://{repository}", str(cut))
-    bisection, _ = walked(tmp_path, cut, ids[2:], FOUND)
-    assert bisection.suspects == (ids[5],)
+    git(tmp_path, "clone", "-q", "--depth=6", f"file://{history.repository}", str(cut))
+    history.repository, history.ids = cut, history.ids[2:]
+    bisection, _ = history.walk(FOUND)
+    assert bisection.suspects == (history.ids[3],)
 
 
+@of(4)
 def test_ends_without_history_between_are_refused(tmp_path: Path, history: History) -> None:
-    repository, ids = history(3)
+    repository, ids = history.repository, history.ids
     git(repository, "checkout", "-q", "--orphan", "other")
-    git(repository, "commit", "-q", "-m", "other")
-    other = git(repository, "rev-parse", "HEAD")
+    other = commit(repository)
     git(repository, "checkout", "-q", "-b", "side", ids[1])
-    git(repository, "commit", "-q", "--allow-empty", "-m", "side")
-    side = git(repository, "rev-parse", "HEAD")
+    side = commit(repository)
     for number, (good, bad, message) in enumerate(
         [
             (ids[1], ids[1], "are the same"),
@@ -149,35 +152,21 @@ def test_ends_without_history_between_are_refused(tmp_path: Path, history: Histo
     ):
         with pytest.raises(NotBetween, match=message) as raised:
             Bisection(repository, good, bad, tmp_path / str(number))
-        if good == side:
-            assert ids[1][:12] in raised.value.hint
-
-
-class Stop(Exception):
-    """An exception of a judge."""
+    assert ids[1][:12] in raised.value.hint
 
 
 def test_exception_of_the_judge_ends_the_walk(tmp_path: Path, history: History) -> None:
-    repository, ids = history(5)
-    bisection = begun(tmp_path, repository, ids)
+    bisection = history.begin()
     answers = iter([GOOD])
-
-    def judge(sha: str) -> Answer:
-        try:
-            return next(answers)
-        except StopIteration:
-            raise Stop from None
-
-    with pytest.raises(Stop):
-        bisection.walk(judge)
+    with pytest.raises(StopIteration):
+        bisection.walk(lambda _: next(answers))
     assert bisection.suspects == ()
     bisection.keep_log(tmp_path / "log")
     assert "git bisect good" in (tmp_path / "log").read_text()
 
 
 def test_failing_git_is_host_trouble(tmp_path: Path, history: History) -> None:
-    repository, ids = history(5)
-    bisection = begun(tmp_path, repository, ids)
+    bisection = history.begin()
 
     def judge(sha: str) -> Answer:
         (tmp_path / "scratch/repository.git/HEAD").unlink()

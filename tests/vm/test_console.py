@@ -13,18 +13,21 @@ from host.kernel_reports import ReportKind
 from vm.qemu.console import Console
 
 
+@pytest.fixture
+def console(tmp_path: Path) -> Console:
+    return Console(tmp_path / "console.log")
+
+
 def _append(path: Path, text: bytes) -> None:
     with path.open("ab") as file:
         file.write(text)
 
 
-def test_missing_file_is_an_empty_console(tmp_path: Path) -> None:
-    console = Console(tmp_path / "console.log")
+def test_missing_file_is_an_empty_console(console: Console) -> None:
     assert (console.position(), console.text(), console.findings()) == (0, "", ())
 
 
-def test_slice_starts_at_a_position(tmp_path: Path) -> None:
-    console = Console(tmp_path / "console.log")
+def test_slice_starts_at_a_position(console: Console) -> None:
     _append(console.path, b"[    1.000000] Kernel panic - not syncing: old\r\n")
     since = console.position()
     _append(console.path, b"[    2.000000] kernel BUG at new.c:1!\r\n")
@@ -32,8 +35,7 @@ def test_slice_starts_at_a_position(tmp_path: Path) -> None:
     assert [found.kind for found in console.findings(since)] == [ReportKind.OOPS]
 
 
-def test_long_slice_keeps_start_and_end(tmp_path: Path) -> None:
-    console = Console(tmp_path / "console.log")
+def test_long_slice_keeps_start_and_end(console: Console) -> None:
     flood = b"[    1.000000] much\r\n" * 100_000
     _append(console.path, b"first\r\n" + flood + b"[    2.000000] kernel BUG at x.c:1!\r\n")
     text = console.text()
@@ -44,8 +46,7 @@ def test_long_slice_keeps_start_and_end(tmp_path: Path) -> None:
     assert [found.kind for found in console.findings()] == [ReportKind.OOPS]
 
 
-def test_line_written_in_pieces_is_found(tmp_path: Path) -> None:
-    console = Console(tmp_path / "console.log")
+def test_line_written_in_pieces_is_found(console: Console) -> None:
     _append(console.path, b"before \xc3")
 
     def rest() -> None:
@@ -62,10 +63,7 @@ def test_line_written_in_pieces_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "alive"), [(0.05, True), (30, False)])
-def test_waiting_ends_with_the_deadline_or_the_guest(
-    tmp_path: Path, seconds: float, alive: bool
-) -> None:
-    console = Console(tmp_path / "console.log")
+def test_waiting_ends_with_deadline_or_guest(console: Console, seconds: float, alive: bool) -> None:
     _append(console.path, b"last words")
     began = time.monotonic()
     limit = Deadline(seconds, "line")

@@ -26,29 +26,32 @@ def spec(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Machine
     return MachineSpec(kernel=built_kernel.image, root=root)
 
 
+def boot(spec: MachineSpec, snapshots: Path, directory: Path) -> Machine:
+    deadline = Deadline(BOOT_SECONDS, "boot")
+    return Machine.boot(
+        spec, directory=directory, deadline=deadline, snapshots=Snapshots(snapshots)
+    )
+
+
+def start_of(spec: MachineSpec, snapshots: Path, directory: Path) -> str:
+    """How a machine comes up."""
+    with boot(spec, snapshots, directory) as machine:
+        # It resumes after saving.
+        machine.call("", [["ping"]])
+        return machine.start
+
+
 @pytest.fixture(scope="module")
 def saved(spec: MachineSpec, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the snapshot of this machine."""
     directory = tmp_path_factory.mktemp("snapshots")
-    with _machine(spec, directory, tmp_path_factory.mktemp("first")) as machine:
-        assert machine.start == "booted"
-        # It resumes after saving.
-        machine.call("", [["ping"]])
+    assert start_of(spec, directory, tmp_path_factory.mktemp("first")) == "booted"
     return directory
-
-
-def _machine(spec: MachineSpec, snapshots: Path, directory: Path) -> Machine:
-    return Machine.boot(
-        spec,
-        directory=directory,
-        deadline=Deadline(BOOT_SECONDS, "boot"),
-        snapshots=Snapshots(snapshots),
-    )
 
 
 @pytest.fixture
 def restored(spec: MachineSpec, saved: Path, tmp_path: Path) -> Iterator[Machine]:
-    with _machine(spec, saved, tmp_path) as machine:
+    with boot(spec, saved, tmp_path) as machine:
         assert machine.start == "restored"
         yield machine
 
@@ -91,8 +94,8 @@ def test_clock_is_right(restored: Machine) -> None:
 
 def test_guests_from_one_snapshot_differ(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
     with (
-        _machine(spec, saved, tmp_path / "one") as one,
-        _machine(spec, saved, tmp_path / "two") as two,
+        boot(spec, saved, tmp_path / "one") as one,
+        boot(spec, saved, tmp_path / "two") as two,
     ):
         assert one.start == two.start == "restored"
         uuids = {_read(machine, "/proc/sys/kernel/random/uuid") for machine in (one, two)}
@@ -113,32 +116,30 @@ def test_damaged_snapshot_is_not_used(spec: MachineSpec, saved: Path, tmp_path: 
     with state.open("r+b") as file:
         file.seek(state.stat().st_size // 2)
         file.write(b"changed")
-    with _machine(spec, saved, tmp_path / "one") as machine:
-        assert machine.start == ("booted: the snapshot could not be used: its checksum is wrong")
-    # The next guest saves it again.
-    with _machine(spec, saved, tmp_path / "two") as machine:
-        assert machine.start == "booted"
-    with _machine(spec, saved, tmp_path / "three") as machine:
-        assert machine.start == "restored"
+    assert [start_of(spec, saved, tmp_path / name) for name in ("one", "two", "three")] == [
+        "booted: the snapshot could not be used: its checksum is wrong",
+        # The next guest saves it again.
+        "booted",
+        "restored",
+    ]
 
 
 def test_foreign_snapshot_is_not_used(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
     """Its digest is right, but its guest has another boot id."""
     record = _state(saved).with_name(RECORD)
     honest = record.read_text()
-    with _machine(spec, saved, tmp_path / "one") as machine:
+    with boot(spec, saved, tmp_path / "one") as machine:
         boot_id = machine.info["boot_id"]
     record.write_text(honest.replace(boot_id, "0" * len(boot_id)))
-    with _machine(spec, saved, tmp_path / "two") as machine:
-        assert machine.start.startswith("booted: the snapshot could not be used: its guest has")
-    with _machine(spec, saved, tmp_path / "three") as machine:
-        assert machine.start == "booted"
+    start = start_of(spec, saved, tmp_path / "two")
+    assert start.startswith("booted: the snapshot could not be used: its guest has")
+    assert start_of(spec, saved, tmp_path / "three") == "booted"
 
 
 def test_unwritable_directory(spec: MachineSpec, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with _machine(spec, blocked, tmp_path / "guest") as machine:
+    with boot(spec, blocked, tmp_path / "guest") as machine:
         assert machine.start.startswith("booted: the snapshot could not be saved: ")
         machine.call("", [["ping"]])
         machine.pristine()
@@ -151,7 +152,7 @@ def test_save_timeout(
 ) -> None:
     """Whenever saving is interrupted, the guest resumes or boots again."""
     monkeypatch.setattr(policy, "_SAVE_S", seconds)
-    with _machine(spec, tmp_path / "snapshots", tmp_path / "guest") as machine:
+    with boot(spec, tmp_path / "snapshots", tmp_path / "guest") as machine:
         machine.call("", [["spawn", "a"]])
         machine.check(machine.mark("here"))
         saved = bool(list(tmp_path.glob(f"snapshots/*/{STATE}")))
@@ -163,7 +164,7 @@ def test_save_timeout(
 
 def test_restored_guest_leaves_nothing(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
-    with _machine(spec, saved, tmp_path / "guest") as machine:
+    with boot(spec, saved, tmp_path / "guest") as machine:
         pid = machine.pid
     assert pid
     assert not Path(f"/proc/{pid}").exists()
