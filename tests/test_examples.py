@@ -32,10 +32,13 @@ class FakeUevt:
         """The arguments of each call."""
         return [shlex.split(line) for line in self._calls.read_text().splitlines()]
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """The environment of a script that calls it."""
-        return {**os.environ, "UEVT": str(self.path), "IMAGE": "/nowhere/bzImage"}
+    def called_by(self, script: str, *words: str, cwd: Path = CI, **environment: str) -> int:
+        """The exit code of a script that calls it, by default for an image."""
+        own = {"UEVT": str(self.path), "IMAGE": "/nowhere/bzImage", **environment}
+        command = [str(CI / script), *words]
+        return subprocess.run(
+            command, cwd=cwd, env={**os.environ, **own}, check=False, timeout=SECONDS
+        ).returncode
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -47,10 +50,7 @@ def test_scripts_are_posix_sh(script: str) -> None:
 @pytest.mark.parametrize("script", ["autopkgtest/user-events", "kselftest.sh"])
 def test_script_passes_arguments_and_exit_code(tmp_path: Path, script: str) -> None:
     uevt = FakeUevt(tmp_path)
-    words = [str(CI / script), "-k", "status."]
-    environment = {**uevt.environment, "AUTOPKGTEST_ARTIFACTS": str(tmp_path)}
-    done = subprocess.run(words, env=environment, check=False, timeout=SECONDS)
-    assert done.returncode == 4
+    assert uevt.called_by(script, "-k", "status.", AUTOPKGTEST_ARTIFACTS=str(tmp_path)) == 4
     (call,) = uevt.calls
     options = build_parser().parse_args(call)
     assert (options.image, options.keyword) == ("/nowhere/bzImage", "status.")
@@ -60,9 +60,8 @@ def test_script_passes_arguments_and_exit_code(tmp_path: Path, script: str) -> N
 def test_autopkgtest_judges_the_kernel_of_the_testbed(tmp_path: Path) -> None:
     """Its image in QEMU would need its modules."""
     uevt = FakeUevt(tmp_path)
-    environment = {**uevt.environment, "AUTOPKGTEST_ARTIFACTS": str(tmp_path), "IMAGE": ""}
-    script = CI / "autopkgtest" / "user-events"
-    subprocess.run([script, "-k", "status."], env=environment, check=False, timeout=SECONDS)
+    script, place = "autopkgtest/user-events", str(tmp_path)
+    uevt.called_by(script, "-k", "status.", AUTOPKGTEST_ARTIFACTS=place, IMAGE="")
     options = build_parser().parse_args(uevt.calls[0])
     assert (options.here, options.image, options.keyword) == (True, None, "status.")
 
@@ -72,10 +71,8 @@ def test_autopkgtest_judges_the_kernel_of_the_testbed(tmp_path: Path) -> None:
 )
 def test_tmt_gets_results_and_exit_code(tmp_path: Path, kernel: str, option: str) -> None:
     uevt = FakeUevt(tmp_path, '[ "$1" = export ]')
-    environment = {**uevt.environment, "TMT_TEST_DATA": str(tmp_path), "UEVT_KERNEL": kernel}
-    words = [str(CI / "tmt" / "user-events.sh")]
-    done = subprocess.run(words, env=environment, check=False, timeout=SECONDS)
-    assert done.returncode == 1
+    script, data = "tmt/user-events.sh", str(tmp_path)
+    assert uevt.called_by(script, TMT_TEST_DATA=data, UEVT_KERNEL=kernel) == 1
     judged, exported = (build_parser(call).parse_args(call) for call in uevt.calls)
     assert getattr(judged, option)
     assert judged.out == str(tmp_path / "uevt") == str(exported.run[0])
@@ -86,9 +83,7 @@ def test_tmt_gets_results_and_exit_code(tmp_path: Path, kernel: str, option: str
 
 def test_tmt_gets_an_error_without_results(tmp_path: Path) -> None:
     uevt = FakeUevt(tmp_path, "exit 3")
-    environment = {**uevt.environment, "TMT_TEST_DATA": str(tmp_path)}
-    words = [str(CI / "tmt" / "user-events.sh")]
-    assert subprocess.run(words, env=environment, check=False, timeout=SECONDS).returncode == 2
+    assert uevt.called_by("tmt/user-events.sh", TMT_TEST_DATA=str(tmp_path)) == 2
 
 
 def test_lava_pattern_parses_the_stream() -> None:
@@ -147,10 +142,7 @@ def test_git_bisect_finds_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_exit_code_reaches_git(tmp_path: Path, code: int) -> None:
     uevt = FakeUevt(tmp_path, f"exit {code}")
     (tmp_path / "Makefile").write_text("olddefconfig bzImage:\n")
-    done = subprocess.run(
-        [CI / "git-bisect.sh"], cwd=tmp_path, env=uevt.environment, check=False, timeout=SECONDS
-    )
-    assert done.returncode == code
+    assert uevt.called_by("git-bisect.sh", cwd=tmp_path) == code
 
 
 @pytest.mark.parametrize("script", ["autopkgtest/user-events", "git-bisect.sh"])
@@ -159,11 +151,8 @@ def test_temporary_directory_is_removed(tmp_path: Path, script: str, end: str) -
     (tmp_path / "tmp").mkdir()
     (tmp_path / "Makefile").write_text("olddefconfig bzImage:\n")
     uevt = FakeUevt(tmp_path, end)
-    environment = {**uevt.environment, "TMPDIR": str(tmp_path / "tmp"), "AUTOPKGTEST_ARTIFACTS": ""}
-    done = subprocess.run(
-        [CI / script], cwd=tmp_path, env=environment, check=False, timeout=SECONDS
-    )
-    assert done.returncode > 0
+    temporary = str(tmp_path / "tmp")
+    assert uevt.called_by(script, cwd=tmp_path, TMPDIR=temporary, AUTOPKGTEST_ARTIFACTS="") > 0
     assert any(word.startswith(str(tmp_path / "tmp")) for word in uevt.calls[0])
     assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -172,7 +161,7 @@ def test_lava_passes_the_image(tmp_path: Path) -> None:
     """LAVA sets parameters as shell variables and does not export them."""
     (step,) = re.findall(r"^    - (.*kselftest\.sh)$", (CI / "lava.yaml").read_text(), re.MULTILINE)
     uevt = FakeUevt(tmp_path)
-    environment = {name: value for name, value in uevt.environment.items() if name != "IMAGE"}
+    environment = {**os.environ, "UEVT": str(uevt.path)}
     words = ["sh", "-c", f"IMAGE=/boot/mine\n{step}"]
     subprocess.run(words, cwd=CI.parents[1], env=environment, check=False, timeout=SECONDS)
     assert build_parser().parse_args(uevt.calls[0]).image == "/boot/mine"

@@ -100,9 +100,8 @@ def test_complete_run_is_not_repeated(place: Runs, out: Path) -> None:
     expected = comparable(out)
     journal = (out / "journal.jsonl").read_bytes()
     (out / "results.json").unlink()
-    code, said = place.run(f"--resume={out}")
-    assert code == 0
-    assert said == f"uevt: {out} is complete; its reports are written again\n"
+    message = f"uevt: {out} is complete; its reports are written again\n"
+    assert place.run(f"--resume={out}") == (0, message)
     assert comparable(out) == expected
     assert (out / "journal.jsonl").read_bytes() == journal
 
@@ -131,9 +130,8 @@ def test_second_process_that_resumes_a_run_is_refused(place: Runs, out: Path) ->
     cut(out, 4)
     before = (out / "journal.jsonl").read_bytes()
     with JournalWriter(out / "journal.jsonl"):
-        for option in (f"--resume={out}", f"--out={out}"):
-            force = ("--force",) if option.startswith("--out") else ()
-            code, said = place.run(*FEW, option, *force)
+        for options in ([f"--resume={out}"], [f"--out={out}", "--force"]):
+            code, said = place.run(*FEW, *options)
             assert code == 2
             assert "is being written by another run; wait for that run to end" in said
     assert (out / "journal.jsonl").read_bytes() == before
@@ -142,12 +140,11 @@ def test_second_process_that_resumes_a_run_is_refused(place: Runs, out: Path) ->
 def test_resuming_as_another_run_is_refused(place: Runs, out: Path) -> None:
     cut(out, 4)
     before = (out / "journal.jsonl").read_bytes()
-    code, message = place.run(f"--resume={out}", "--tier=full", "--abi=6.8")
-    assert code == 2
-    assert message == (
+    assert place.run(f"--resume={out}", "--tier=full", "--abi=6.8") == (
+        2,
         f"uevt: {out}: would resume as another run: kernel profile was 6.12.117 and is 6.8; "
         "--tier was quick and is full; restore that, or start a new run: another --out, or --out "
-        "with --force\n"
+        "with --force\n",
     )
     assert (out / "journal.jsonl").read_bytes() == before
 
@@ -156,9 +153,8 @@ def test_damaged_journal_is_named_and_kept(place: Runs, out: Path) -> None:
     path = out / "journal.jsonl"
     damaged = path.read_bytes().replace(b"PASS", b"FAIL", 1)
     path.write_bytes(damaged)
-    code, said = place.run(f"--resume={out}")
-    assert code == 2
-    assert said == (f"uevt: {path}: line 4: was changed or moved; restore the file, or run again\n")
+    message = f"uevt: {path}: line 4: was changed or moved; restore the file, or run again\n"
+    assert place.run(f"--resume={out}") == (2, message)
     assert path.read_bytes() == damaged
 
 

@@ -85,6 +85,11 @@ def test_merged_run_can_be_resumed(uevt: Uevt, place: Runs, parts: Path) -> None
     assert len(results(out)["summary"]["shards"]) == SHARDS
 
 
+def refused(uevt: Uevt, *places: Path) -> str:
+    """The message of a merge that is refused."""
+    return uevt("merge", *places, "--out", places[0] / "merged", code=2).err
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -98,15 +103,8 @@ def test_other_shards_are_refused(
     uevt: Uevt, place: Runs, parts: Path, given: tuple[str, ...], message: str
 ) -> None:
     shutil.copytree(place.directory / "local", parts.parent / "local")
-    places = [parts / name for name in given]
-    error = uevt("merge", *places, "--out", parts.parent / "merged", code=2).err
-    assert message in error
-    assert not (parts.parent / "merged").exists()
-
-
-def shard(directory: Path) -> dict[str, Any]:
-    found: dict[str, Any] = results(directory)["summary"]["shards"][0]
-    return found
+    assert message in refused(uevt, *(parts / name for name in given))
+    assert not (parts / given[0] / "merged").exists()
 
 
 def edit(directory: Path, *keys: Any) -> None:
@@ -126,26 +124,20 @@ def edit(directory: Path, *keys: Any) -> None:
         (("kernel", "build", "0" * 64), "kernel build was"),
         (("suite_sha256", "0" * 64), "has been edited"),
         (("asked", ["--kernel=model", "--shard=2/3", "--require"]), "-k was"),
+        (("summary", "shards", 0, "sha256", "0" * 64), "selection was"),
     ],
 )
 def test_shards_of_another_run_are_refused(
     uevt: Uevt, parts: Path, keys: tuple[Any, ...], message: str
 ) -> None:
     edit(parts / "2", *keys)
-    error = uevt("merge", parts, "--out", parts.parent / "merged", code=2).err
-    assert message in error
-
-
-def test_shards_of_another_selection_are_refused(uevt: Uevt, parts: Path) -> None:
-    edit(parts / "2", "summary", "shards", [{**shard(parts / "2"), "sha256": "0" * 64}])
-    error = uevt("merge", parts, "--out", parts.parent / "merged", code=2).err
-    assert "selection was" in error
+    assert message in refused(uevt, parts)
 
 
 def test_overlapping_shards_are_refused(uevt: Uevt, parts: Path) -> None:
-    edit(parts / "2", "summary", "shards", [{**shard(parts / "1"), "part": "1/2"}])
-    error = uevt("merge", parts, "--out", parts.parent / "merged", code=2).err
-    assert "shard 1/2 has cases of shard 1/3" in error
+    (first,) = results(parts / "1")["summary"]["shards"]
+    edit(parts / "2", "summary", "shards", [{**first, "part": "1/2"}])
+    assert "shard 1/2 has cases of shard 1/3" in refused(uevt, parts)
 
 
 def test_more_shards_than_cases_are_refused(tmp_path: Path) -> None:
