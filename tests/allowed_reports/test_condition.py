@@ -42,16 +42,6 @@ def test_releases_compare_as_versions(when: str, release: str, holds: bool) -> N
         ("flavour == debug", True),
         ("flavour != debug", False),
         ("release >= 6.1 and flavour == debug and profile != bit-status", True),
-    ],
-)
-def test_profile_and_flavour_compare_as_words(when: str, holds: bool) -> None:
-    context = KernelContext("6.12.117", "6.8,ebadf_when_disabled=no", "debug")
-    assert Condition.parse(when).holds(context) is holds
-
-
-@pytest.mark.parametrize(
-    ("when", "holds"),
-    [
         ("switch == persist", True),
         ("switch != persist", False),
         ("switch == multi_format", False),
@@ -59,8 +49,9 @@ def test_profile_and_flavour_compare_as_words(when: str, holds: bool) -> None:
         ("switch == persist and release < 6.12", False),
     ],
 )
-def test_switches_are_on_or_off(when: str, holds: bool) -> None:
-    context = KernelContext("6.12.117", "6.8", switches=frozenset({"persist", "auto_delete"}))
+def test_other_facts_compare_as_words(when: str, holds: bool) -> None:
+    switches = frozenset({"persist", "auto_delete"})
+    context = KernelContext("6.12.117", "6.8,ebadf_when_disabled=no", "debug", switches)
     assert Condition.parse(when).holds(context) is holds
 
 
