@@ -5,31 +5,11 @@ They follow from the release that runs, not from the ABI that it is judged by.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 
 from conformance.abi.switch import Kind, Switch
 
-
-def _base(
-    name: str,
-    says: str,
-    commit: str,
-    since: tuple[int, int],
-    backports: Mapping[tuple[int, int], int] | None = None,
-    introduced: tuple[int, ...] | None = None,
-    introduced_stable: Mapping[tuple[int, int], int] | None = None,
-) -> Switch:
-    return Switch(
-        name,
-        says,
-        commit,
-        since,
-        backports or {},
-        kind=Kind.BASE,
-        introduced=introduced,
-        introduced_stable=introduced_stable or {},
-    )
-
+_base = partial(Switch, kind=Kind.BASE)
 
 BASE: tuple[Switch, ...] = (
     _base(

@@ -33,8 +33,8 @@ class Switch:
 
     name: str
     says: str
-    commit: str
-    since: tuple[int, int] | None
+    commit: str = ""
+    since: tuple[int, int] | None = None
     backports: Mapping[tuple[int, int], int] = field(default_factory=dict)
     kind: Kind = Kind.USER_EVENTS
     bug: bool = False
