@@ -35,9 +35,8 @@ _NO_COMMANDS = 1000
 _COMMAND_FLAGS = 1 << 16
 
 
-def bpf(world: World, operation: ops.Bpf) -> Answer:
+def bpf(world: World, process: Process, operation: ops.Bpf) -> Answer:
     """One command.  Raises Errno, NotModelled."""
-    process = world.process(operation.actor)
     command, attributes = _command_of(world, process, operation)
     if command in _BY_KEY:
         key_command(process, command, attributes)

@@ -5,32 +5,33 @@ from __future__ import annotations
 from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno
-from conformance.model.state.process import PidNamespace
+from conformance.model.state.process import PidNamespace, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.handlers import Handlers
 from conformance.ops import credentials
 from conformance.ops.credentials import Capability
 
 
-def _become(world: World, operation: credentials.Become) -> Answer:
-    cred = world.process(operation.actor).credentials
+def _become(world: World, process: Process, operation: credentials.Become) -> Answer:
+    cred = process.credentials
     cred.become(operation.uid, operation.gid, operation.groups, keep=operation.keep)
     return Answer(0)
 
 
-def _capset(world: World, operation: credentials.Capset) -> Answer:
-    cred = world.process(operation.actor).credentials
+def _capset(world: World, process: Process, operation: credentials.Capset) -> Answer:
+    cred = process.credentials
     cred.set_capabilities(operation.permitted, operation.effective)
     return Answer(0)
 
 
-def _no_new_privileges(world: World, operation: credentials.NoNewPrivileges) -> Answer:
-    world.process(operation.actor).credentials.no_new_privileges = True
+def _no_new_privileges(
+    world: World, process: Process, operation: credentials.NoNewPrivileges
+) -> Answer:
+    process.credentials.no_new_privileges = True
     return Answer(0)
 
 
-def _seccomp(world: World, operation: credentials.Seccomp) -> Answer:
-    process = world.process(operation.actor)
+def _seccomp(world: World, process: Process, operation: credentials.Seccomp) -> Answer:
     cred = process.credentials
     if not (cred.no_new_privileges or cred.has_in_own_namespace(Capability.SYS_ADMIN)):
         raise Errno("EACCES")
@@ -38,8 +39,7 @@ def _seccomp(world: World, operation: credentials.Seccomp) -> Answer:
     return Answer(0)
 
 
-def _unshare(world: World, operation: credentials.Unshare) -> Answer:
-    process = world.process(operation.actor)
+def _unshare(world: World, process: Process, operation: credentials.Unshare) -> Answer:
     if operation.flags & credentials.CLONE_NEWUSER:
         process.credentials.enter_user_namespace()
     if operation.flags & credentials.CLONE_NEWNS:
@@ -54,8 +54,8 @@ def _unshare(world: World, operation: credentials.Unshare) -> Answer:
     return Answer(0)
 
 
-def _setuid(world: World, operation: ops.Setuid) -> Answer:
-    cred = world.process(operation.actor).credentials
+def _setuid(world: World, process: Process, operation: ops.Setuid) -> Answer:
+    cred = process.credentials
     cred.become(operation.uid, operation.uid, (), keep=False)
     return Answer(0)
 

@@ -11,6 +11,7 @@ from conformance.abi import grammar
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.namespaces import TRACEFS
+from conformance.model.state.process import Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracing import instances
@@ -21,9 +22,9 @@ _SYSTEM = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM
 _ALWAYS = [b".", b"..", b"enable", b"filter"]
 
 
-def getdents(world: World, operation: Getdents) -> Answer:
+def getdents(world: World, process: Process, operation: Getdents) -> Answer:
     """List the entries up to the first name that a directory cannot hold; the next call fails."""
-    file = world.process(operation.actor).file(operation.slot)
+    file = process.file(operation.slot)
     system = _SYSTEM.fullmatch(file.path)
     if system is None:
         raise NotModelled(f"the directory {file.path}")
@@ -58,13 +59,13 @@ def _can_be_made(name: bytes) -> bool:
     return _listable(name) and len(name) <= 255 and name not in _ALWAYS
 
 
-def _make(world: World, operation: MakeDirectory) -> Answer:
-    instances.make_directory(world, world.process(operation.actor), operation.path)
+def _make(world: World, process: Process, operation: MakeDirectory) -> Answer:
+    instances.make_directory(world, process, operation.path)
     return Answer(0)
 
 
-def _remove(world: World, operation: RemoveDirectory) -> Answer:
-    instances.remove_directory(world, world.process(operation.actor), operation.path)
+def _remove(world: World, process: Process, operation: RemoveDirectory) -> Answer:
+    instances.remove_directory(world, process, operation.path)
     return Answer(0)
 
 

@@ -68,9 +68,9 @@ def perform(world: World, operation: Operation) -> Answer:
     handler = handlers.get(type(operation))
     if handler is None:
         raise NotModelled(f"operation {type(operation).__name__}")
-    lifecycle.check_awake(world, operation)
+    process = lifecycle.performer(world, operation)
     try:
-        return handler(world, entry.enter(world, operation))
+        return handler(world, process, entry.enter(world, process, operation))
     except Errno as error:
         return Answer(-1, error.name, reason=error.reason)
     except RawReturn as returned:

@@ -33,14 +33,11 @@ _FILTERED = {
 SECURITYFS = "/sys/kernel/security"
 
 
-def enter(world: World, operation: AnyOperation) -> AnyOperation:
+def enter(world: World, process: Process, operation: AnyOperation) -> AnyOperation:
     """Check an operation and translate its path to the initial mount namespace.
 
     Raises Errno for what seccomp, a mode or a mount refuses.
     """
-    process = world.processes.get(operation.actor)
-    if process is None:
-        return operation
     filtered = _FILTERED.get(type(operation))
     if filtered in process.seccomp_errors:
         raise Errno(process.seccomp_errors[filtered])

@@ -11,6 +11,7 @@ from conformance.model.state.namespaces import (
     TRACEFS,
     Attributes,
 )
+from conformance.model.state.process import Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.entry import attributes, resolve
 from conformance.model.syscalls.handlers import Handlers
@@ -18,8 +19,8 @@ from conformance.model.tracefs import files as tracefs
 from conformance.ops.credentials import Capability
 
 
-def _create_node(world: World, operation: ops.Mknod | ops.Mkdir) -> Answer:
-    path = resolve(world, world.process(operation.actor), operation.path, 0)
+def _create_node(world: World, process: Process, operation: ops.Mknod | ops.Mkdir) -> Answer:
+    path = resolve(world, process, operation.path, 0)
     if not path.startswith("tmpfs"):
         raise NotModelled(f"making {path}")
     if path in world.tmpfs_files:
@@ -28,18 +29,18 @@ def _create_node(world: World, operation: ops.Mknod | ops.Mkdir) -> Answer:
     return Answer(0)
 
 
-def _chmod(world: World, operation: ops.Chmod) -> Answer:
-    before, path = _changed_attributes(world, operation)
-    cred = world.process(operation.actor).credentials
+def _chmod(world: World, process: Process, operation: ops.Chmod) -> Answer:
+    before, path = _changed_attributes(world, process, operation)
+    cred = process.credentials
     if cred.uid != before.uid and not cred.has(Capability.FOWNER):
         raise Errno("EPERM")
     world.attributes[path] = replace(before, mode=operation.mode)
     return Answer(0)
 
 
-def _chown(world: World, operation: ops.Chown) -> Answer:
-    before, path = _changed_attributes(world, operation)
-    cred = world.process(operation.actor).credentials
+def _chown(world: World, process: Process, operation: ops.Chown) -> Answer:
+    before, path = _changed_attributes(world, process, operation)
+    cred = process.credentials
     uid = before.uid if operation.uid == -1 else operation.uid
     gid = before.gid if operation.gid == -1 else operation.gid
     own = cred.uid == before.uid == uid and gid in (before.gid, cred.gid, *cred.groups)
@@ -49,9 +50,10 @@ def _chown(world: World, operation: ops.Chown) -> Answer:
     return Answer(0)
 
 
-def _changed_attributes(world: World, operation: ops.Chmod | ops.Chown) -> tuple[Attributes, str]:
+def _changed_attributes(
+    world: World, process: Process, operation: ops.Chmod | ops.Chown
+) -> tuple[Attributes, str]:
     """The attributes and path of a file.  Raises Errno: EROFS, or EPERM for a sysctl."""
-    process = world.process(operation.actor)
     path = resolve(world, process, operation.path, 0)
     _, mount = (process.namespace or world.namespace).find(process.root + operation.path)
     if mount.readonly or (world.tracefs_readonly and path.startswith(TRACEFS)):
@@ -62,8 +64,8 @@ def _changed_attributes(world: World, operation: ops.Chmod | ops.Chown) -> tuple
     return attributes(world, path), path
 
 
-def _ownership(world: World, operation: ops.Ownership) -> Answer:
-    path = resolve(world, world.process(operation.actor), operation.path, 0)
+def _ownership(world: World, process: Process, operation: ops.Ownership) -> Answer:
+    path = resolve(world, process, operation.path, 0)
     owned = attributes(world, path)
     return Answer(None, "", b"%d:%d" % (owned.uid, owned.gid))
 

@@ -18,8 +18,7 @@ from conformance.model.user_events import registration, writing
 from conformance.ops.compat import Read32, Write32
 
 
-def _open(world: World, operation: ops.Open) -> Answer:
-    process = world.process(operation.actor)
+def _open(world: World, process: Process, operation: ops.Open) -> Answer:
     lifecycle.check_room(process)
     if operation.flags & os.O_ACCMODE == os.O_ACCMODE and operation.path != files.DATA:
         raise NotModelled(f"opening {operation.path} with O_ACCMODE")
@@ -31,8 +30,7 @@ def _open(world: World, operation: ops.Open) -> Answer:
     return Answer(0)
 
 
-def _close(world: World, operation: ops.Close) -> Answer:
-    process = world.process(operation.actor)
+def _close(world: World, process: Process, operation: ops.Close) -> Answer:
     file = process.file(operation.slot)
     del process.slots[operation.slot]
     process.closed_slots.add(operation.slot)
@@ -40,21 +38,18 @@ def _close(world: World, operation: ops.Close) -> Answer:
     return Answer(0)
 
 
-def _dup(world: World, operation: ops.Dup) -> Answer:
-    process = world.process(operation.actor)
+def _dup(world: World, process: Process, operation: ops.Dup) -> Answer:
     process.slots[operation.new_slot] = process.file(operation.slot)
     return Answer(0)
 
 
-def _store_descriptor(world: World, operation: ops.StoreDescriptor) -> Answer:
-    process = world.process(operation.actor)
+def _store_descriptor(world: World, process: Process, operation: ops.StoreDescriptor) -> Answer:
     number = process.fd_of(operation.slot).to_bytes(4, "little")
     process.memory.store(operation.address, number)
     return Answer(len(number))
 
 
-def _ioctl(world: World, operation: ops.Ioctl) -> Answer:
-    process = world.process(operation.actor)
+def _ioctl(world: World, process: Process, operation: ops.Ioctl) -> Answer:
     file = process.file(operation.slot)
     event = perf_event_of(file)
     if event is not None:
@@ -69,16 +64,15 @@ def _ioctl(world: World, operation: ops.Ioctl) -> Answer:
     return Answer(registration.ioctl(world, process, file, request, argument))
 
 
-def _ioctl_descriptor(world: World, operation: ops.IoctlDescriptor) -> Answer:
-    process = world.process(operation.actor)
+def _ioctl_descriptor(world: World, process: Process, operation: ops.IoctlDescriptor) -> Answer:
     event = perf_event_of(process.file(operation.slot))
     if event is None or operation.request != PERF_EVENT_IOC_SET_BPF:
         raise NotModelled(f"ioctl {operation.request:#x} with a descriptor")
     return Answer(perf.set_program(world, process, event, operation.argument_slot))
 
 
-def _read(world: World, operation: ops.Read) -> Answer:
-    file = world.process(operation.actor).file(operation.slot)
+def _read(world: World, process: Process, operation: ops.Read) -> Answer:
+    file = process.file(operation.slot)
     if isinstance(file.object, sockets.Socket):
         datagram = file.object.receive(operation.count)
         return Answer(len(datagram), "", datagram)
@@ -104,8 +98,7 @@ def _refuse_anonymous(file: OpenFile) -> None:
         raise Errno("EINVAL")
 
 
-def _write(world: World, operation: ops.Write) -> Answer:
-    process = world.process(operation.actor)
+def _write(world: World, process: Process, operation: ops.Write) -> Answer:
     file = process.file(operation.slot)
     if isinstance(file.object, sockets.Socket):
         datagram = process.memory.read(operation.address, operation.count)
@@ -120,31 +113,29 @@ def _write(world: World, operation: ops.Write) -> Answer:
     if is_control and file.flags & os.O_ACCMODE != os.O_RDONLY:
         text = process.memory.read(operation.address, operation.count)
         return Answer(descriptors.write(world, file, text.decode("latin-1")))
-    process, file = _data_file(world, operation.actor, operation.slot)
     segment = (operation.address, operation.count)
-    return Answer(writing.write(world, process, file, segment))
+    return Answer(writing.write(world, process, _data_file(world, file), segment))
 
 
-def _pwrite(world: World, operation: ops.Pwrite) -> Answer:
+def _pwrite(world: World, process: Process, operation: ops.Pwrite) -> Answer:
     if operation.offset < 0:
         raise Errno("EINVAL")
-    process, file = _data_file(world, operation.actor, operation.slot)
+    file = _data_file(world, process.file(operation.slot))
     segment = (operation.address, operation.count)
     return Answer(writing.write(world, process, file, segment, operation.offset))
 
 
-def _writev(world: World, operation: ops.Writev | ops.Pwritev) -> Answer:
+def _writev(world: World, process: Process, operation: ops.Writev | ops.Pwritev) -> Answer:
     if isinstance(operation, ops.Pwritev) and operation.offset < 0:
         raise Errno("EINVAL")
-    process, file = _data_file(world, operation.actor, operation.slot)
+    file = _data_file(world, process.file(operation.slot))
     vector = (operation.address, operation.count)
     position = operation.offset if isinstance(operation, ops.Pwritev) else 0
     return Answer(writing.writev(world, process, file, vector, position))
 
 
-def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
-    process = world.process(actor)
-    file = process.file(slot)
+def _data_file(world: World, file: OpenFile) -> OpenFile:
+    """A file that is written.  Raises Errno, NotModelled unless it is user_events_data."""
     if file.path != files.DATA:
         if file.flags & os.O_ACCMODE == os.O_RDONLY:
             raise Errno("EBADF")
@@ -152,11 +143,11 @@ def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
             # Neither user_status_fops nor user_events_mmap_fops has a write.
             raise Errno("EINVAL")
         raise NotModelled(f"writing a descriptor of {file.path}")
-    return process, file
+    return file
 
 
-def _lseek(world: World, operation: ops.Lseek) -> Answer:
-    file = world.process(operation.actor).file(operation.slot)
+def _lseek(world: World, process: Process, operation: ops.Lseek) -> Answer:
+    file = process.file(operation.slot)
     if not 0 <= operation.whence <= os.SEEK_HOLE:
         raise Errno("EINVAL")
     if file.path in (files.DATA, files.MMAP):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.process import Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import files
@@ -19,13 +20,12 @@ from conformance.model.user_events import writing
 _HERE = -1
 
 
-def submit_write(world: World, operation: ops.SubmitWrite) -> Answer:
+def submit_write(world: World, process: Process, operation: ops.SubmitWrite) -> Answer:
     """The result of a completion.
 
     IORING_OP_WRITE and IORING_OP_WRITEV both call user_events_write_iter(), even for no bytes.
     Negative offsets other than -1 are refused.
     """
-    process = world.process(operation.actor)
     file = process.file(operation.slot)
     if file.path != files.DATA:
         raise NotModelled(f"io_uring on {file.path}")

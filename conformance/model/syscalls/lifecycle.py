@@ -29,15 +29,13 @@ _REFUSED = {
 }
 
 
-def spawn(world: World, operation: ops.Spawn | tasks.SpawnDriver) -> Answer:
-    """A new process of root."""
-    world.processes[operation.actor] = Process(tid=operation.actor)
+def spawn(world: World, process: Process, operation: ops.Spawn | tasks.SpawnDriver) -> Answer:
+    """A new process of root, see ``performer``."""
     return Answer(0)
 
 
-def fork(world: World, operation: ops.Fork) -> Answer:
+def fork(world: World, parent: Process, operation: ops.Fork) -> Answer:
     """fork(2): memory, descriptors and enablers are copied."""
-    parent = world.process(operation.actor)
     if parent.pid_namespace_for_children is not parent.pid_namespace:
         raise NotModelled("fork(2) into another PID namespace")
     child = parent.task_with(operation.child, parent.memory.fork(), dict(parent.slots))
@@ -49,9 +47,8 @@ def fork(world: World, operation: ops.Fork) -> Answer:
     return Answer(None)
 
 
-def clone(world: World, operation: tasks.Clone) -> Answer:
+def clone(world: World, parent: Process, operation: tasks.Clone) -> Answer:
     """clone(2): shared resources are the same object, others are copied."""
-    parent = world.process(operation.actor)
     flags = operation.flags
     if flags & tasks.CLONE_VFORK and parent.driver is None:
         raise NotModelled("vfork(2) of a process that drives tasks")
@@ -89,9 +86,8 @@ def _copied_enablers(world: World, parent: Process) -> list[Enabler] | None:
     return [world.duplicate(each) for each in parent.enablers if not each.freeing]
 
 
-def execute(world: World, operation: tasks.Exec) -> Answer:
+def execute(world: World, process: Process, operation: tasks.Exec) -> Answer:
     """execve(2): other threads, memory, enablers and close-on-exec descriptors go."""
-    process = world.process(operation.actor)
     if operation.path:
         if operation.path not in _REFUSED:
             raise NotModelled(f"execve of {operation.path}")
@@ -117,12 +113,11 @@ def execute(world: World, operation: tasks.Exec) -> Answer:
     return Answer(None)
 
 
-def exit_group(world: World, operation: ops.Exit | tasks.Die) -> Answer:
+def exit_group(world: World, process: Process, operation: ops.Exit | tasks.Die) -> Answer:
     """exit_group(2), or SIGKILL: all threads of a process end.
 
     With process 1 all of its PID namespace ends (pid_namespace.c:zap_pid_ns_processes).
     """
-    process = world.process(operation.actor)
     if process.is_init:
         others = [
             name
@@ -137,7 +132,7 @@ def exit_group(world: World, operation: ops.Exit | tasks.Die) -> Answer:
     return Answer(0)
 
 
-def exit_task(world: World, operation: tasks.ExitTask) -> Answer:
+def exit_task(world: World, process: Process, operation: tasks.ExitTask) -> Answer:
     """exit(2) of one task."""
     _end(world, operation.actor)
     return Answer(0)
@@ -165,24 +160,29 @@ def _end(world: World, actor: str) -> None:
     world.remove_enablers(process)
 
 
-def pin(world: World, operation: ops.Pin) -> Answer:
+def pin(world: World, process: Process, operation: ops.Pin) -> Answer:
     """sched_setaffinity(2) with one CPU."""
-    world.process(operation.actor).cpu = operation.cpu
+    process.cpu = operation.cpu
     return Answer(0)
 
 
-def fifo(world: World, operation: ops.Fifo) -> Answer:
+def fifo(world: World, process: Process, operation: ops.Fifo) -> Answer:
     """sched_setscheduler(2): a priority changes no answer, only which ones are likely."""
-    world.process(operation.actor)
     return Answer(0)
 
 
-def check_awake(world: World, operation: ops.Operation) -> None:
-    """Raise NotModelled for operations of a vfork parent that waits for its child."""
-    process = world.processes.get(operation.actor)
+def performer(world: World, operation: ops.Operation) -> Process:
+    """The process of an operation.
+
+    Raises NotModelled if it does not exist, and for a vfork parent that waits for its child.
+    """
+    if isinstance(operation, (ops.Spawn, tasks.SpawnDriver)):
+        world.processes[operation.actor] = Process(tid=operation.actor)
+    process = world.process(operation.actor)
     outside = isinstance(operation, (ops.Load, ops.Store, tasks.Die))
-    if process is not None and process.waits_for is not None and not outside:
+    if process.waits_for is not None and not outside:
         raise NotModelled(f"{operation.actor!r} waits for its vfork child")
+    return process
 
 
 def _wake(world: World, process: Process) -> None:
@@ -201,17 +201,16 @@ def _unmapped(world: World, owners: list[object]) -> None:
 # Descriptors
 
 
-def keep_over_exec(world: World, operation: tasks.KeepOverExec) -> Answer:
+def keep_over_exec(world: World, process: Process, operation: tasks.KeepOverExec) -> Answer:
     """fcntl(2) of F_SETFD without FD_CLOEXEC."""
-    process = world.process(operation.actor)
     process.file(operation.slot)
     process.kept_over_exec.add(operation.slot)
     return Answer(0)
 
 
-def limit_descriptors(world: World, operation: tasks.LimitDescriptors) -> Answer:
+def limit_descriptors(world: World, process: Process, operation: tasks.LimitDescriptors) -> Answer:
     """setrlimit(2) of RLIMIT_NOFILE."""
-    world.process(operation.actor).rlimit_nofile = operation.most
+    process.rlimit_nofile = operation.most
     return Answer(0)
 
 
@@ -223,9 +222,8 @@ def check_room(process: Process) -> None:
         raise NotModelled("RLIMIT_NOFILE of 1 to 1023")
 
 
-def send_descriptor(world: World, operation: SendDescriptor) -> Answer:
+def send_descriptor(world: World, process: Process, operation: SendDescriptor) -> Answer:
     """sendmsg(2) with SCM_RIGHTS: queues the file at the peer."""
-    process = world.process(operation.actor)
     socket = _socket(process, operation.slot)
     passed = process.file(operation.passed)
     peer = _end_of(world, socket.peer)
@@ -233,9 +231,8 @@ def send_descriptor(world: World, operation: SendDescriptor) -> Answer:
     return Answer(1)
 
 
-def receive_descriptor(world: World, operation: ReceiveDescriptor) -> Answer:
+def receive_descriptor(world: World, process: Process, operation: ReceiveDescriptor) -> Answer:
     """recvmsg(2): the first queued file."""
-    process = world.process(operation.actor)
     _socket(process, operation.slot)
     file = process.file(operation.slot)
     if not file.queued:
@@ -268,12 +265,11 @@ _POINTER = 8
 _COMPAT_POINTER = 4
 
 
-def ioctl32(world: World, operation: Ioctl32) -> Answer:
+def ioctl32(world: World, process: Process, operation: Ioctl32) -> Answer:
     """compat_sys_ioctl(): files of user_events have no compat_ioctl.
 
     Without the bug the data file has the ioctl of 64-bit tasks.
     """
-    process = world.process(operation.actor)
     file = process.file(operation.slot)
     if file.object is not None:
         raise NotModelled("a 32-bit ioctl of a file without a path")
@@ -287,9 +283,8 @@ def ioctl32(world: World, operation: Ioctl32) -> Answer:
     return Answer(registration.ioctl(world, process, file, request, argument))
 
 
-def writev32(world: World, operation: Writev32) -> Answer:
+def writev32(world: World, process: Process, operation: Writev32) -> Answer:
     """writev(2) with 32-bit iovecs."""
-    process = world.process(operation.actor)
     file = process.file(operation.slot)
     if file.path != files.DATA:
         raise NotModelled(f"writev of {file.path}")

@@ -14,7 +14,7 @@ from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory.pages import PAGE_SIZE, Content, Entry, Page, pages_of
 from conformance.model.state.perf_event import perf_event_of
-from conformance.model.state.process import OpenFile
+from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import perf
 from conformance.model.syscalls.handlers import Handlers
@@ -23,36 +23,35 @@ from conformance.ops.compat import Mmap32
 from conformance.ops.memory import MapDevice, MinorFaults
 
 
-def mremap(world: World, operation: ops.Mremap) -> Answer:
+def mremap(world: World, process: Process, operation: ops.Mremap) -> Answer:
     """mremap(2) with MREMAP_MAYMOVE | MREMAP_FIXED to a free range."""
-    memory = world.process(operation.actor).memory
+    memory = process.memory
     memory.move(operation.address, operation.length, operation.new_address)
     return Answer(operation.new_address)
 
 
-def discard(world: World, operation: ops.Discard) -> Answer:
+def discard(world: World, process: Process, operation: ops.Discard) -> Answer:
     """madvise(2): private pages are dropped."""
-    world.process(operation.actor).memory.discard(operation.address, operation.length)
+    process.memory.discard(operation.address, operation.length)
     return Answer(0)
 
 
-def memory_file(world: World, operation: ops.MemoryFile) -> Answer:
+def memory_file(world: World, process: Process, operation: ops.MemoryFile) -> Answer:
     """memfd_create(2)."""
-    process = world.process(operation.actor)
     process.slots[operation.slot] = OpenFile("memfd:", os.O_RDWR, object=Content())
     return Answer(0)
 
 
-def truncate(world: World, operation: ops.Truncate) -> Answer:
+def truncate(world: World, process: Process, operation: ops.Truncate) -> Answer:
     """ftruncate(2): private copies of pages beyond the end are dropped too."""
-    content = world.process(operation.actor).file(operation.slot).object
+    content = process.file(operation.slot).object
     if not isinstance(content, Content) or operation.length % PAGE_SIZE:
         raise NotModelled("ftruncate of this file to this length")
     length = operation.length // PAGE_SIZE
     del content.pages[length:]
     content.pages += [Page() for _ in range(length - len(content.pages))]
-    for process in world.processes.values():
-        process.memory.truncate_file(content, length)
+    for each in world.processes.values():
+        each.memory.truncate_file(content, length)
     return Answer(0)
 
 
@@ -65,9 +64,8 @@ def map_file(world: World, operation: ops.Mmap, content: Content, entry: Entry) 
     return Answer(operation.address)
 
 
-def map_memory(world: World, operation: ops.Mmap) -> Answer:
+def map_memory(world: World, process: Process, operation: ops.Mmap) -> Answer:
     """mmap(2) to a free range: memory, a memfd, a perf ring or the status page."""
-    process = world.process(operation.actor)
     shared = bool(operation.flags & mmap.MAP_SHARED)
     if operation.slot is None:
         process.memory.map(operation.address, operation.length, operation.protection, shared=shared)
@@ -101,16 +99,16 @@ def map_memory(world: World, operation: ops.Mmap) -> Answer:
     return Answer(operation.address)
 
 
-def _map_device(world: World, operation: MapDevice) -> Answer:
-    memory = world.process(operation.actor).memory
+def _map_device(world: World, process: Process, operation: MapDevice) -> Answer:
+    memory = process.memory
     numbers = memory.free_pages(operation.address, PAGE_SIZE)
     page = Page(unknown=frozenset(range(PAGE_SIZE)))
     memory.map_frames(numbers, [page], Entry(mmap.PROT_READ | mmap.PROT_WRITE, shared=True))
     return Answer(operation.address)
 
 
-def _minor_faults(world: World, operation: MinorFaults) -> Answer:
-    faults = world.process(operation.actor).memory.device_faults
+def _minor_faults(world: World, process: Process, operation: MinorFaults) -> Answer:
+    faults = process.memory.device_faults
     return Answer(None, example=b"%d" % faults)
 
 
@@ -124,9 +122,9 @@ def _file_mapping(file: OpenFile, operation: ops.Mmap, *, shared: bool) -> Entry
     return Entry(operation.protection, shared, may_write=may_write)
 
 
-def munmap(world: World, operation: ops.Munmap) -> Answer:
+def munmap(world: World, process: Process, operation: ops.Munmap) -> Answer:
     """munmap(2); the last mapping frees a perf ring."""
-    memory = world.process(operation.actor).memory
+    memory = process.memory
     owners = memory.owners(pages_of(operation.address, operation.length))
     memory.unmap(operation.address, operation.length)
     for owner in owners:
@@ -135,20 +133,20 @@ def munmap(world: World, operation: ops.Munmap) -> Answer:
     return Answer(0)
 
 
-def mprotect(world: World, operation: ops.Mprotect) -> Answer:
+def mprotect(world: World, process: Process, operation: ops.Mprotect) -> Answer:
     """mprotect(2)."""
-    memory = world.process(operation.actor).memory
+    memory = process.memory
     memory.protect(operation.address, operation.length, operation.protection)
     return Answer(0)
 
 
-def _store(world: World, operation: ops.Store) -> Answer:
-    world.process(operation.actor).memory.store(operation.address, operation.data)
+def _store(world: World, process: Process, operation: ops.Store) -> Answer:
+    process.memory.store(operation.address, operation.data)
     return Answer(len(operation.data))
 
 
-def _load(world: World, operation: ops.Load) -> Answer:
-    memory = world.process(operation.actor).memory
+def _load(world: World, process: Process, operation: ops.Load) -> Answer:
+    memory = process.memory
     data = memory.read(operation.address, operation.length)
     if memory.is_unspecified(operation.address, operation.length):
         return Answer(operation.length, example=data)

@@ -27,8 +27,7 @@ from conformance.ops.credentials import Capability
 _DEFAULT_MODE = 0o700
 
 
-def _chroot(world: World, operation: credentials.Chroot) -> Answer:
-    process = world.process(operation.actor)
+def _chroot(world: World, process: Process, operation: credentials.Chroot) -> Answer:
     path = process.root + operation.path
     found, _ = (process.namespace or world.namespace).find(path)
     if found == TRACEFS:
@@ -54,8 +53,7 @@ def _may_mount(world: World, process: Process) -> None:
         raise Errno("EPERM")
 
 
-def _mount(world: World, operation: credentials.Mount) -> Answer:
-    process = world.process(operation.actor)
+def _mount(world: World, process: Process, operation: credentials.Mount) -> Answer:
     target = resolve(world, process, operation.target, 0)
     check_exists(world, target)
     _may_mount(world, process)
@@ -157,8 +155,7 @@ def _set_gid(world: World) -> None:
         world.attributes[path] = replace(before, gid=world.tracefs_gid)
 
 
-def _umount(world: World, operation: credentials.Umount) -> Answer:
-    process = world.process(operation.actor)
+def _umount(world: World, process: Process, operation: credentials.Umount) -> Answer:
     _may_mount(world, process)
     assert process.namespace is not None
     mounts = process.namespace.mounts

@@ -238,14 +238,13 @@ def map_ring(process: Process, file: OpenFile, operation: ops.Mmap) -> None:
     process.memory.map_frames(numbers, event.ring.pages, entry, readable=False)
 
 
-def _perf_event_open(world: World, operation: ops.PerfEventOpen) -> Answer:
-    process = world.process(operation.actor)
+def _perf_event_open(world: World, process: Process, operation: ops.PerfEventOpen) -> Answer:
     process.slots[operation.slot] = open_event(world, process, operation)
     return Answer(0)
 
 
-def _read_ring(world: World, operation: ops.ReadRing) -> Answer:
-    space = world.process(operation.actor).memory
+def _read_ring(world: World, process: Process, operation: ops.ReadRing) -> Answer:
+    space = process.memory
     mapping = space.read(operation.address, operation.length)
     text = perf_ring.describe(mapping, operation.sample_type)
     return Answer(operation.length, "", text.encode())

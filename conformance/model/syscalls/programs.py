@@ -11,7 +11,7 @@ from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.perf_event import ANY_CPU, PerfEvent
-from conformance.model.state.process import OpenFile
+from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.trace_instance import TOP
 from conformance.model.state.world import World
 from conformance.model.syscalls.handlers import Handlers
@@ -22,20 +22,20 @@ from conformance.ops import RunProgram, Tracer
 _SLOT = 2000
 
 
-def run_program(world: World, operation: RunProgram) -> Answer:
+def run_program(world: World, process: Process, operation: RunProgram) -> Answer:
     """Attach and detach when the line ends."""
-    if world.process(operation.actor).enablers:
+    if process.enablers:
         raise NotModelled("a program of a process with enablers: its child has them until execve")
     if operation.attach:
-        _attach(world, operation, Tracer(operation.attach))
+        _attach(world, process, operation)
     if operation.detach:
-        _detach(world, operation, Tracer(operation.detach))
+        _detach(world, process, operation)
     return Answer(operation.status, "", operation.prints.encode())
 
 
-def _attach(world: World, operation: RunProgram, tracer: Tracer) -> None:
+def _attach(world: World, process: Process, operation: RunProgram) -> None:
     event = _event(world, operation)
-    if tracer is Tracer.FTRACE:
+    if Tracer(operation.attach) is Tracer.FTRACE:
         event_files.enable(world, event, TOP, on=True)
         return
     perf = PerfEvent(
@@ -49,17 +49,16 @@ def _attach(world: World, operation: RunProgram, tracer: Tracer) -> None:
         exclude_kernel=False,
     )
     world.open_perf(perf)
-    file = OpenFile("perf_event", os.O_RDWR, object=perf)
-    world.process(operation.actor).slots[_SLOT] = file
+    process.slots[_SLOT] = OpenFile("perf_event", os.O_RDWR, object=perf)
 
 
-def _detach(world: World, operation: RunProgram, tracer: Tracer) -> None:
-    if tracer is Tracer.FTRACE:
+def _detach(world: World, process: Process, operation: RunProgram) -> None:
+    if Tracer(operation.detach) is Tracer.FTRACE:
         event_files.enable(world, _event(world, operation), TOP, on=False)
         # trace-cmd reads the records, and empties the buffer before and after.
         world.top.records.clear()
         return
-    world.close(world.process(operation.actor).slots.pop(_SLOT))
+    world.close(process.slots.pop(_SLOT))
 
 
 def _event(world: World, operation: RunProgram) -> Event:

@@ -18,6 +18,7 @@ from itertools import zip_longest
 from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled, TooManyStates
 from conformance.model.state.copies import copied, frozen, thawed
+from conformance.model.state.process import Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import event_paths
@@ -62,9 +63,9 @@ def outcomes(world: World, race: Race, step: Step) -> list[tuple[Answer, World]]
     ]
 
 
-def add(world: World, operation: Add) -> Answer:
+def add(world: World, process: Process, operation: Add) -> Answer:
     """``lock add``: concurrent changes of other bits survive."""
-    memory = world.process(operation.actor).memory
+    memory = process.memory
     before = int.from_bytes(memory.read(operation.address, 4), "little")
     after = (before + operation.amount * operation.times) & 0xFFFFFFFF
     memory.store(operation.address, after.to_bytes(4, "little"))

@@ -28,13 +28,13 @@ from conformance.ops import View
 from conformance.ops.compat import Write32
 
 
-def ioctl(world: World, process: Process, file: OpenFile, request: int, argument: int) -> int:
+def _ioctl(world: World, process: Process, file: OpenFile, call: ops.Ioctl) -> int:
     """user_events_ioctl(); raises Errno."""
-    match request & 0xFFFFFFFF:
+    match call.request & 0xFFFFFFFF:
         case rfc_v1.DIAG_IOCSREG:
-            return _register(world, process, file, argument)
+            return _register(world, process, file, call.argument)
         case rfc_v1.DIAG_IOCSDEL:
-            return _delete(world, process, argument)
+            return _delete(world, process, call.argument)
         case rfc_v1.DIAG_IOCQLOCOFFSET:
             return grammar.TRACE_ENTRY_SIZE
     raise Errno("ENOTTY")
@@ -65,32 +65,25 @@ def _delete(world: World, process: Process, argument: int) -> int:
 # Writing
 
 
-def write(
-    world: World, process: Process, file: OpenFile, segment: Segment, position: int = 0
-) -> int:
+def _write(world: World, process: Process, file: OpenFile, call: ops.Write | ops.Pwrite) -> int:
     """write(2) and pwrite64(2): the whole buffer is payload."""
-    if position < 0:
-        raise Errno("EINVAL")
+    position = call.offset if isinstance(call, ops.Pwrite) else 0
     writing.check_call(file)
-    address, count = segment
-    writing.check_range(address, count)
-    writing.check_area(position, count)
+    writing.check_range(call.address, call.count)
+    writing.check_area(position, call.count)
     # The rest of a longer buffer is not checked (vfs_write).
-    count = min(count, writing.MAX_RW_COUNT)
-    return _write_one(world, process, file, (address, count), position)
+    count = min(call.count, writing.MAX_RW_COUNT)
+    return _write_one(world, process, file, (call.address, count), position)
 
 
-def writev(
-    world: World, process: Process, file: OpenFile, vector: Segment, position: int = 0
-) -> int:
+def _writev(world: World, process: Process, file: OpenFile, call: ops.Writev | ops.Pwritev) -> int:
     """writev(2) and pwritev(2): without write_iter every segment is one write.
 
     Empty segments after the first are skipped.
     """
-    if position < 0:
-        raise Errno("EINVAL")
+    position = call.offset if isinstance(call, ops.Pwritev) else 0
     writing.check_call(file)
-    segments = writing.import_vector(world, process, *vector)
+    segments = writing.import_vector(world, process, call.address, call.count)
     total = sum(length for _, length in segments)
     if total == 0:
         return 0
@@ -158,37 +151,22 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
 Rule = Callable[[World, Process, OpenFile, Any], int]
 
 
-def _handler(rule: Rule) -> Callable[[World, Any], Answer]:
+def _handler(rule: Rule) -> Callable[[World, Process, Any], Answer]:
     """Apply a rule to the data file, and the common rules to other files."""
 
-    def handle(world: World, operation: Any) -> Answer:
+    def handle(world: World, process: Process, operation: Any) -> Answer:
         if getattr(operation, "offset", 0) < 0:
             raise Errno("EINVAL")
-        process = world.process(operation.actor)
         file = process.file(operation.slot)
         if file.path != files.DATA:
-            return file_io.HANDLERS[type(operation)](world, operation)
+            return file_io.HANDLERS[type(operation)](world, process, operation)
         return Answer(rule(world, process, file, operation))
 
     return handle
 
 
-def _ioctl(world: World, process: Process, file: OpenFile, call: ops.Ioctl) -> int:
-    return ioctl(world, process, file, call.request, call.argument)
-
-
-def _write(world: World, process: Process, file: OpenFile, call: ops.Write | ops.Pwrite) -> int:
-    position = call.offset if isinstance(call, ops.Pwrite) else 0
-    return write(world, process, file, (call.address, call.count), position)
-
-
-def _writev(world: World, process: Process, file: OpenFile, call: ops.Writev | ops.Pwritev) -> int:
-    position = call.offset if isinstance(call, ops.Pwritev) else 0
-    return writev(world, process, file, (call.address, call.count), position)
-
-
-def _read_file(world: World, operation: ops.ReadFile) -> Answer:
-    answer = text_files.read_file(world, operation)
+def _read_file(world: World, process: Process, operation: ops.ReadFile) -> Answer:
+    answer = text_files.read_file(world, process, operation)
     shows_status = operation.path == files.DYNAMIC_EVENTS and operation.view is not View.DEFINITIONS
     return Answer(None) if shows_status and _has_unknown_status(world) else answer
 

@@ -57,9 +57,8 @@ class Socket:
             self.waiting.append(datagram[:length])
 
 
-def socketpair(world: World, operation: ops.Socketpair) -> Answer:
+def socketpair(world: World, process: Process, operation: ops.Socketpair) -> Answer:
     """socketpair(2)."""
-    process = world.process(operation.actor)
     one, other = Socket(), Socket()
     one.peer, other.peer = other, one
     process.slots[operation.slot] = OpenFile("socket:", _O_RDWR, object=one)
@@ -67,9 +66,8 @@ def socketpair(world: World, operation: ops.Socketpair) -> Answer:
     return Answer(0)
 
 
-def setsockopt(world: World, operation: ops.Setsockopt) -> Answer:
+def setsockopt(world: World, process: Process, operation: ops.Setsockopt) -> Answer:
     """setsockopt(2) of SO_ATTACH_BPF.  Raises Errno, NotModelled."""
-    process = world.process(operation.actor)
     socket = process.file(operation.slot).object
     if not isinstance(socket, Socket):
         raise Errno("ENOTSOCK")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled
+from conformance.model.state.process import Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import entry
 from conformance.model.syscalls.handlers import Handlers
@@ -16,9 +17,9 @@ from conformance.ops.allocations import RecordAllocations, Unfreed
 _SOME_ID = b"65000\n"
 
 
-def read_file(world: World, operation: ops.ReadFile) -> Answer:
+def read_file(world: World, process: Process, operation: ops.ReadFile) -> Answer:
     """The whole text of a file."""
-    text = files.read(world, world.process(operation.actor), operation.path)
+    text = files.read(world, process, operation.path)
     if event_paths.is_first_id(world, operation.path):
         return Answer(None, example=_SOME_ID)
     if text is None:
@@ -33,38 +34,32 @@ def read_file(world: World, operation: ops.ReadFile) -> Answer:
     return Answer(None, "", compared)
 
 
-def _write_file(world: World, operation: ops.WriteFile) -> Answer:
-    process = world.process(operation.actor)
+def _write_file(world: World, process: Process, operation: ops.WriteFile) -> Answer:
     return Answer(files.write(world, process, operation.path, operation.data, operation.flags))
 
 
-def _write_pid(world: World, operation: ops.WritePid) -> Answer:
-    process = world.process(operation.actor)
+def _write_pid(world: World, process: Process, operation: ops.WritePid) -> Answer:
     enabling.write_pid(world, process, operation.path, operation.flags)
     return Answer(None)
 
 
-def _stat(world: World, operation: ops.Stat) -> Answer:
+def _stat(world: World, process: Process, operation: ops.Stat) -> Answer:
     return Answer(entry.attributes(world, operation.path).mode)
 
 
-def _record_allocations(world: World, operation: RecordAllocations) -> Answer:
-    world.process(operation.actor)
+def _record_allocations(world: World, process: Process, operation: RecordAllocations) -> Answer:
     return Answer(1)
 
 
-def _unfreed(world: World, operation: Unfreed) -> Answer:
-    world.process(operation.actor)
+def _unfreed(world: World, process: Process, operation: Unfreed) -> Answer:
     return Answer(0, "", b"") if operation.last else Answer(None)
 
 
-def _kernel_memory(world: World, operation: ops.KernelMemory) -> Answer:
-    world.process(operation.actor)
+def _kernel_memory(world: World, process: Process, operation: ops.KernelMemory) -> Answer:
     return Answer(None)
 
 
-def _store_number(world: World, operation: ops.StoreNumber) -> Answer:
-    process = world.process(operation.actor)
+def _store_number(world: World, process: Process, operation: ops.StoreNumber) -> Answer:
     raw = files.number(world, process, operation.path).to_bytes(8, "little")
     process.memory.write(operation.address, raw)
     return Answer(len(raw))

@@ -13,7 +13,7 @@ from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.namespaces import TRACEFS
-from conformance.model.state.process import OpenFile
+from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
 from conformance.model.syscalls.handlers import Handlers
@@ -27,9 +27,9 @@ _RAW = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/trace_pipe_raw")
 _SURE_TEXT = 2048
 
 
-def read_pipe(world: World, operation: ops.ReadPipe) -> Answer:
+def read_pipe(world: World, process: Process, operation: ops.ReadPipe) -> Answer:
     """tracing_read_pipe(): whole lines; the records are consumed."""
-    file = world.process(operation.actor).file(operation.slot)
+    file = process.file(operation.slot)
     instance, cpu = _consumed(world, file, _PIPE)
     taken = instance.records_of(cpu)
     _check_waiting(file, taken)
@@ -41,9 +41,8 @@ def read_pipe(world: World, operation: ops.ReadPipe) -> Answer:
     return Answer(None, "", operation.compared(text))
 
 
-def read_page(world: World, operation: ops.ReadPage) -> Answer:
+def read_page(world: World, process: Process, operation: ops.ReadPage) -> Answer:
     """tracing_buffers_read(): one page of raw records."""
-    process = world.process(operation.actor)
     file = process.file(operation.slot)
     event = event_paths.event_at(world, operation.id_path)
     if event is None:
