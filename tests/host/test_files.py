@@ -1,22 +1,24 @@
-"""Files are replaced as a whole, and unfinished ones are swept."""
+"""Files are replaced as a whole; unfinished ones and scratch directories are swept."""
 
 from __future__ import annotations
 
 import os
+import signal
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from host.files import TEMPORARY, read_record, sweep, write_atomically, write_record
+from host.temporary_directories import scratch
+from host.temporary_directories import sweep as sweep_directories
 
 
 def names(directory: Path) -> list[str]:
     return sorted(each.name for each in directory.iterdir())
 
 
-def test_failed_write_leaves_the_old_file_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     write_atomically(file, b"one")
 
@@ -54,3 +56,32 @@ def test_sweep_removes_unfinished_files_only(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     sweep(tmp_path)
     assert names(tmp_path) == ["file"]
+
+
+def test_scratch_directory_vanishes_at_the_end(tmp_path: Path) -> None:
+    with scratch(tmp_path) as directory:
+        (directory / "file").touch()
+        sweep_directories(tmp_path)
+        assert names(directory) == ["file"]
+    assert names(tmp_path) == []
+
+
+def test_default_is_the_temporary_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with scratch() as directory:
+        assert directory.parent == tmp_path
+
+
+def test_directory_of_a_killed_owner_is_swept(tmp_path: Path) -> None:
+    pid = os.fork()
+    if not pid:
+        with scratch(tmp_path) as directory:
+            (directory / "file").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert len(names(tmp_path)) == 1
+    (tmp_path / "mine").mkdir()
+    sweep_directories(tmp_path)
+    assert names(tmp_path) == ["mine"]

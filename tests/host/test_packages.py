@@ -27,6 +27,13 @@ def test_table_is_well_formed() -> None:
     assert len(set(probes)) == len(probes)
 
 
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only directory on PATH, which is empty."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
 @pytest.mark.parametrize(
     ("manager", "command"),
     [
@@ -38,25 +45,16 @@ def test_table_is_well_formed() -> None:
 )
 @pytest.mark.parametrize(("user", "sudo"), [(0, ""), (1000, "sudo ")])
 def test_install_command_is_that_of_the_host(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    manager: str,
-    command: str,
-    user: int,
-    sudo: str,
+    path: Path, monkeypatch: pytest.MonkeyPatch, manager: str, command: str, user: int, sudo: str
 ) -> None:
-    program = tmp_path / manager
-    program.touch(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
+    (path / manager).touch(0o755)
     monkeypatch.setattr(os, "geteuid", lambda: user)
     expected = f"install with: {sudo}{command}"
     assert packages.install_command(("xz", "gelf.h", "bison")) == expected
 
 
-def test_unknown_host_gets_the_command_of_each_manager(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+@pytest.mark.usefixtures("path")
+def test_unknown_host_gets_the_command_of_each_manager() -> None:
     command = packages.install_command(["xz"])
     assert all(f"{manager} " in command for manager in packages.MANAGERS)
 
@@ -66,8 +64,6 @@ def test_compiler_finds_headers() -> None:
     assert not packages.Tool("no/such/header.h", (), header=True).present
 
 
-def test_without_a_compiler_only_the_compiler_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+@pytest.mark.usefixtures("path")
+def test_without_a_compiler_only_the_compiler_is_missing() -> None:
     assert packages.missing(("gcc", "gelf.h")) == ("gcc",)

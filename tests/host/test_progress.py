@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Iterator
+from itertools import islice
 
 import pytest
 
 from host.progress import Step, StreamProgress
-
-
-class Terminal(io.StringIO):
-    """A stream that claims to be a terminal."""
-
-    def isatty(self) -> bool:
-        return True
+from tests.host.test_text import Terminal
 
 
 @pytest.mark.parametrize(
@@ -69,13 +65,24 @@ def test_a_terminal_has_one_line_per_phase_rewritten_in_place() -> None:
     )
 
 
-def test_log_gets_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The seconds of a clock that runs while they are counted."""
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def count() -> Iterator[int]:
+        for second in range(60):
+            now[0] = 100.0 + second
+            yield second
+
+    return count()
+
+
+def test_log_gets_few_lines(seconds: Iterator[int]) -> None:
     stream = io.StringIO()
     report = StreamProgress(stream)
-    for second in range(31):
-        now[0] = 100.0 + second
+    for second in islice(seconds, 31):
         report(Step("building", elapsed_s=second, done=second, passing=True))
     report(Step("building", elapsed_s=31, done=31))
     assert stream.getvalue() == (
@@ -86,13 +93,10 @@ def test_log_gets_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_waiting_is_one_line_of_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+def test_waiting_is_one_line_of_a_log(seconds: Iterator[int]) -> None:
     stream = io.StringIO()
     report = StreamProgress(stream, prefix="")
-    for second in range(60):
-        now[0] = 100.0 + second
+    for second in seconds:
         holder = "process 7" if second < 40 else "process 8"
         report(Step(f"waiting for {holder}", elapsed_s=second, passing=True, idle=True))
     assert stream.getvalue() == "waiting for process 7\nwaiting for process 8, 0:40\n"

@@ -1,12 +1,20 @@
-"""A kernel image is checked before a guest boots it."""
+"""A kernel image and its modules are checked before a guest boots them."""
 
 from __future__ import annotations
 
+import gzip
+import lzma
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from host import packages
+from kernels.build.bundled_modules import ModulesDirectory, NoModules
 from kernels.build.image import NoKernelImage, release_of
+from kernels.errors import MissingTool
+
+RELEASE = "6.1.0-9-amd64"
 
 
 def image(tmp_path: Path, *, flags: int = 0x21, sectors: int = 2, paragraphs: int = 64) -> Path:
@@ -53,3 +61,70 @@ def test_32_bit_kernel_is_refused(tmp_path: Path) -> None:
     content[0x206] = 0x0B
     file.write_bytes(content)
     assert release_of(file) == "6.12.117"
+
+
+def ko(name: str, depends: str = "", release: str = RELEASE) -> bytes:
+    """The part of a module's file that is read."""
+    info = f"\0license=GPL\0depends={depends}\0name={name}\0vermagic={release} SMP mod_unload \0"
+    return b"\x7fELF" + name.encode() + info.encode()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root with the modules of one release."""
+    kernel = tmp_path / "lib/modules" / RELEASE / "kernel"
+    (kernel / "net").mkdir(parents=True)
+    (kernel / "net/9pnet.ko").write_bytes(ko("9pnet"))
+    virtio = ko("9pnet_virtio", "9pnet,virtio-ring")
+    (kernel / "net/9pnet_virtio.ko.xz").write_bytes(lzma.compress(virtio))
+    (kernel / "9p.ko.gz").write_bytes(gzip.compress(ko("9p", "netfs,9pnet")))
+    (kernel / "netfs.ko").write_bytes(ko("netfs"))
+    (kernel / "virtio_ring.ko").write_bytes(ko("virtio_ring"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("below", ["", f"lib/modules/{RELEASE}"])
+def test_dependencies_come_first(root: Path, below: str) -> None:
+    wanted = ["virtio_pci", "9pnet_virtio", "9p"]
+    modules = ModulesDirectory(root / below, RELEASE).in_load_order(wanted)
+    assert [one.name for one in modules] == ["9pnet", "virtio_ring", "9pnet_virtio", "netfs", "9p"]
+    assert modules[2].content == ko("9pnet_virtio", "9pnet,virtio-ring")
+
+
+def test_zstd_modules_need_zstd(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = root / "lib/modules" / RELEASE / "kernel/netfs.ko"
+    file.unlink()
+    packed = file.with_name("netfs.ko.zst")
+    if not packages.missing(["zstd"]):
+        made = subprocess.run(["zstd", "-cq"], input=ko("netfs"), capture_output=True, check=True)
+        packed.write_bytes(made.stdout)
+        (only,) = ModulesDirectory(root, RELEASE).in_load_order(["netfs"])
+        assert only.content == ko("netfs")
+    packed.write_bytes(b"")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(MissingTool, match="zstd"):
+        ModulesDirectory(root, RELEASE).in_load_order(["netfs"])
+
+
+def test_modules_of_another_release_are_refused(root: Path) -> None:
+    with pytest.raises(NoModules, match=f"has {RELEASE}, the image is 6.12.1"):
+        ModulesDirectory(root, "6.12.1")
+    within = root / "lib/modules" / RELEASE
+    with pytest.raises(NoModules, match=f"its netfs is for {RELEASE}, the image is 6.12.1"):
+        ModulesDirectory(within, "6.12.1").in_load_order(["netfs"])
+
+
+def test_directory_without_modules_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoModules, match="it has no modules of"):
+        ModulesDirectory(tmp_path, RELEASE)
+    with pytest.raises(NoModules, match="no such directory"):
+        ModulesDirectory(tmp_path / "absent", RELEASE)
+
+
+@pytest.mark.parametrize(
+    "content", [b"no gzip", gzip.compress(b"")[:10] + b"\xff" * 20], ids=["no gzip", "corrupt"]
+)
+def test_damaged_module_is_refused(root: Path, content: bytes) -> None:
+    (root / "lib/modules" / RELEASE / "kernel/9p.ko.gz").write_bytes(content)
+    with pytest.raises(NoModules, match="it cannot be read"):
+        ModulesDirectory(root, RELEASE).in_load_order(["9p"])

@@ -1,4 +1,4 @@
-"""ccache comes in front of the compiler and is not part of a kernel's identity."""
+"""The tools of a build: all missing ones are named, and ccache comes in front of the compiler."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from kernels.build.build import ensure
+from kernels.errors import HostTrouble, MissingTool
 from kernels.store.store import Store
 from kernels.tools import ccache
+from kernels.tools.toolchain import Toolchain, require, stamp
 from tests.kernels.fake_make import ENTRY, FakeMake
 from tests.shell_scripts import write_script
 
@@ -73,3 +75,20 @@ def test_ccache_changes_neither_key_nor_make(store: Store, make: FakeMake, fake:
     second = ensure(ENTRY, store)
     assert second.key == first.key
     assert make.diary == called * 2
+
+
+def test_all_missing_tools_are_named_at_once(bare_host: Path) -> None:
+    for name in ("gcc", "apt-get", "make"):
+        (bare_host / name).touch(0o755)
+    with pytest.raises(MissingTool) as caught:
+        require(("make", "flex", "bison", "flex"))
+    assert str(caught.value) == "missing on this host: bison, flex"
+    assert "install bison flex" in caught.value.hint
+    assert isinstance(caught.value, HostTrouble)
+
+
+def test_toolchain_names_compiler_and_linker() -> None:
+    toolchain = Toolchain.of_host()
+    assert "gcc" in toolchain.version
+    assert "; GNU ld" in toolchain.version
+    assert toolchain.stamp == stamp() != ""
