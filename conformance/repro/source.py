@@ -35,41 +35,21 @@ _FEATURES = (
         'access("/proc/sys/kernel/perf_event_paranoid", F_OK)',
         "CONFIG_PERF_EVENTS",
     ),
-    (
-        "SYS_bpf",
-        "syscall(SYS_bpf, 1000, NULL, 0) < 0 && errno == ENOSYS",
-        "CONFIG_BPF_SYSCALL",
-    ),
+    ("SYS_bpf", "syscall(SYS_bpf, 1000, NULL, 0) < 0 && errno == ENOSYS", "CONFIG_BPF_SYSCALL"),
     (
         r"\bsubmit\(",
         "syscall(SYS_io_uring_setup, 1, NULL) < 0 && errno != EFAULT",
         "CONFIG_IO_URING, and io_uring allowed",
     ),
-    (
-        r"\b(int80|read32)\(",
-        "!runs_ia32()",
-        "CONFIG_IA32_EMULATION, enabled",
-    ),
-    (
-        "/kprobe_events",
-        f'access("{_TRACEFS}/kprobe_events", F_OK)',
-        "CONFIG_KPROBE_EVENTS",
-    ),
+    (r"\b(int80|read32)\(", "!runs_ia32()", "CONFIG_IA32_EMULATION, enabled"),
+    ("/kprobe_events", f'access("{_TRACEFS}/kprobe_events", F_OK)', "CONFIG_KPROBE_EVENTS"),
     (
         r'/dynamic_events".*"e:',
         f'access("{_TRACEFS}/kprobe_events", F_OK) && access("{_TRACEFS}/uprobe_events", F_OK)',
         "CONFIG_KPROBE_EVENTS or CONFIG_UPROBE_EVENTS",
     ),
-    (
-        "hist",
-        f'access("{_TRACEFS}/events/sched/sched_switch/hist", F_OK)',
-        "CONFIG_HIST_TRIGGERS",
-    ),
-    (
-        "snapshot",
-        f'access("{_TRACEFS}/snapshot", F_OK)',
-        "CONFIG_TRACER_SNAPSHOT",
-    ),
+    ("hist", f'access("{_TRACEFS}/events/sched/sched_switch/hist", F_OK)', "CONFIG_HIST_TRIGGERS"),
+    ("snapshot", f'access("{_TRACEFS}/snapshot", F_OK)', "CONFIG_TRACER_SNAPSHOT"),
 )
 # What programs that call ioctl(2) need: the condition by which it is missing, and its releases.
 _STATUS_PAGE = ("!has_status_page()", "5.18 to 6.3")
