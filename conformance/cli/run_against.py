@@ -23,13 +23,7 @@ from conformance.session.controller.resume import differences
 from conformance.session.controller.run_head import run_head
 from conformance.session.launch import Session
 from conformance.session.options import command_words, replaced
-from conformance.session.target.target import (
-    MODEL,
-    ConflictingOptions,
-    check,
-    kernel_id,
-    resolve,
-)
+from conformance.session.target.target import MODEL, ConflictingOptions, check, kernel_id, resolve
 from vm.errors import VmError
 
 

@@ -62,6 +62,12 @@ def reserved(directory: Path) -> Path:
         return directory
 
 
+def relative(path: Path) -> Path:
+    """A path for people: relative to the working directory if it is below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None:
     """Create ``directory``, or make an existing one ready for results.
 

@@ -85,10 +85,7 @@ def _summary(found: dict[str, Schema]) -> Schema:
         "frozen": _kind(FrozenShare, found),
         "shards": {"type": "array", "items": _kind(Shard, found)},
     }
-    verdicts = {
-        "verdict": _kind(RunVerdict, found),
-        "self_check": {"enum": ["ok", "failed"]},
-    }
+    verdicts = {"verdict": _kind(RunVerdict, found), "self_check": {"enum": ["ok", "failed"]}}
     return {
         "type": "object",
         "properties": {**verdicts, **counts, **common},

@@ -14,12 +14,7 @@ from collections.abc import Sequence
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.options import value_of
 
-_WITHOUT_VERDICT = (
-    Ending.USAGE,
-    Ending.HOST,
-    Ending.BUILD_FAILED,
-    Ending.INTERRUPTED,
-)
+_WITHOUT_VERDICT = (Ending.USAGE, Ending.HOST, Ending.BUILD_FAILED, Ending.INTERRUPTED)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -32,10 +32,7 @@ _GUEST_MIB = 512
 _BESIDE_MIB = 300
 _MEMORY = Path("/proc/meminfo")
 # Memory limits of a container: control groups version 2 and 1.
-_LIMITS = (
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 # Variables that change pytest or disable assertions.  Byte code is written: compiling takes longer
 # than a run on the model.
 _NOT_HANDED_ON = frozenset(

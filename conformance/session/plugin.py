@@ -177,7 +177,7 @@ def _allowed() -> Allowed:
 
 
 def _fail(config: pytest.Config, error: Exception, ending: Ending) -> int:
-    sys.stderr.write(f"uevt: {_message(error)}\n")
+    sys.stderr.write(f"uevt: {getattr(error, 'with_hint', error)}\n")
     ktap = config.stash.get(_KTAP, None)
     if ktap is not None:
         with ktap:
@@ -222,12 +222,6 @@ def _prepare_machines(target: Target) -> None:
     from conformance.session.worker.machine_guest import prepare_machines
 
     prepare_machines(target)
-
-
-def _message(error: Exception) -> str:
-    """The message of an error with its hint, on one line."""
-    hint = getattr(error, "hint", "")
-    return f"{error}" + (f"; {hint}" if hint and hint not in str(error) else "")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

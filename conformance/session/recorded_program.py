@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.session.here.system import BorrowedSystem
-from conformance.session.program_guest import (
-    ProgramGuest,
-    directories_named,
-    program_guest,
-)
+from conformance.session.program_guest import ProgramGuest, directories_named, program_guest
 from conformance.session.target.target import Target
 from host.deadline import Deadline
 from host.kernel_reports import CRASHES, HARMLESS
@@ -126,11 +122,7 @@ class RecordedProgram:
         deadline = None if limit is None else Deadline(limit, "end of the program")
         terminal = os.isatty(0) and os.isatty(1)
         try:
-            code = guest.run(
-                self._command(TOOLS),
-                interactive=terminal,
-                deadline=deadline,
-            )
+            code = guest.run(self._command(TOOLS), interactive=terminal, deadline=deadline)
         except TimedOut:
             return _too_long(limit)
         return _said(code)

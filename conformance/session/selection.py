@@ -185,11 +185,7 @@ class CaseSelection:
             refuse(config, what, Ending.NOT_APPLICABLE)
 
     def _selects(
-        self,
-        item: pytest.Item,
-        tier: Tier,
-        wanted: Expression | None,
-        named: frozenset[str] | None,
+        self, item: pytest.Item, tier: Tier, wanted: Expression | None, named: frozenset[str] | None
     ) -> bool:
         case, id = case_and_id(item)
         if tier_of(case, item) is Tier.FULL and tier is Tier.QUICK:
@@ -205,7 +201,7 @@ def _shard(config: pytest.Config, items: Sequence[pytest.Item]) -> Shard | None:
     try:
         return shard(part, [case_and_id(item)[1] for item in items])
     except UserMistake as error:
-        refuse(config, f"{error}; {error.hint}")
+        refuse(config, error.with_hint)
 
 
 def _ids_of(case: Case, function: object) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from conformance.cli.bisect.judge import Judge, Judged, NoVerdict
 from conformance.report.failure import render_failure
+from conformance.results.directory import relative
 from conformance.results.exit_codes import Ending, exit_code
 from host.text import Outlet, cut, is_terminal, one_line
 from kernels.errors import HostTrouble, UserMistake
@@ -54,7 +55,7 @@ class Walk:
 
     def _perform(self, cases: str, tree: str) -> int:
         self._say(one_line(f"bisecting {cases} in {tree}"))
-        self._say(f"results   {_shown(self.out)}")
+        self._say(f"results   {relative(self.out)}")
         if not self._proven():
             return _NOT_FOUND
         count = self.bisection.between
@@ -140,7 +141,7 @@ class Walk:
         bad = next(sha for sha in suspects if sha in judged_bad)
         self._evidence(self.judged[bad])
         minutes, seconds = divmod(round(time.monotonic() - self.began), 60)
-        self._say(f"log       {_shown(self.out / LOG)} (git bisect replay reads it)")
+        self._say(f"log       {relative(self.out / LOG)} (git bisect replay reads it)")
         last = f"first bad commit {bad[:_DIGITS]}" if found else f"one of {len(suspects)} commits"
         self._say(f"uevt: {last}, {len(self.judged)} commits judged in {minutes}:{seconds:02}")
         return exit_code(Ending.PASS) if found else _NOT_FOUND
@@ -161,13 +162,7 @@ class Walk:
                 self._say(line)
         if judged.directory is not None:
             self._say("")
-            self._say(f"results   {_shown(judged.directory)}")
+            self._say(f"results   {relative(judged.directory)}")
 
     def _say(self, line: str) -> None:
         self.outlet.write(line + "\n")
-
-
-def _shown(path: Path) -> Path:
-    """A path relative to the working directory, if it is below it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -14,7 +14,7 @@ import pytest
 from conformance.report.export.ktap_stream import write_skipped
 from conformance.results.case_result import CaseResult
 from conformance.results.contradiction import Contradiction
-from conformance.results.directory import link_latest
+from conformance.results.directory import link_latest, relative
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, ending_of, exit_code
 from conformance.results.json_codec import decode
@@ -25,6 +25,7 @@ from conformance.results.run import Functions, RunRecord
 from conformance.results.shard import Shard
 from conformance.runner.case_location import described
 from conformance.session.controller.outputs import outputs
+from conformance.session.controller.record_files import write_page
 from conformance.session.controller.recorder import Recorder
 from conformance.session.controller.resume import (
     MOST_DEATHS,
@@ -73,7 +74,7 @@ class Controller:
         # Node ids of the cases with a result.
         self._reported: set[str] = set()
         for running, result in abandoned_cases(before):
-            self._recorder.running(*running)
+            self._recorder.journal.running(*running)
             self._recorder.case(result)
         self._durations = Durations(default_root(), target.id)
         suspects = [running.id for running in before.deaths]
@@ -97,13 +98,13 @@ class Controller:
         self._interrupted = False
         self._record: RunRecord | None = None
         self._ktap = ktap
-        self._outputs = outputs(config, self._recorder.head, _relative(directory), ktap)
+        self._outputs = outputs(config, self._recorder.head, relative(directory), ktap)
         # SIGTERM ends the run like Ctrl-C: with a report of the results so far.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     def close_after_fork(self) -> None:
         """Close the parent's journal and KTAP in a forked worker."""
-        self._recorder.close_after_fork()
+        self._recorder.journal.close()
         if self._ktap is not None:
             self._ktap.close()
 
@@ -114,7 +115,7 @@ class Controller:
 
     def conclude(self) -> int:
         """Write the reports of a complete run again; the exit code.  Raises OSError."""
-        where = _relative(self.directory)
+        where = relative(self.directory)
         sys.stderr.write(f"uevt: {where} is complete; its reports are written again\n")
         self._begin(0)
         code = self._finish()
@@ -150,7 +151,7 @@ class Controller:
         try:
             self._selected = self._recorder.plan(left, self._functions, self._shards)
         except ReportError as error:
-            refuse(self._config, f"{error}; {error.hint}")
+            refuse(self._config, error.with_hint)
         self._remaining = left
         before, selected = self._recorder.results_so_far, frozenset(self.history.ended)
         for output in self._outputs:
@@ -174,14 +175,14 @@ class Controller:
         if self._config.pluginmanager.is_blocked("terminalreporter"):
             error = call.excinfo.value
             why = one_line(described(error.__cause__ or error, str(node.path)))
-            sys.stderr.write(f"uevt: cannot load {_relative(node.path)}: {why}\n")
+            sys.stderr.write(f"uevt: cannot load {relative(node.path)}: {why}\n")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record what a worker reports."""
         begun = getattr(report, CASE_STARTED, None)
         if begun is not None:
             self._running[report.nodeid] = Running(*begun)
-            self._recorder.running(*begun)
+            self._recorder.journal.running(*begun)
         plain = getattr(report, RESULT, None)
         if plain is not None:
             self._record_result(CaseResult.from_json(plain), report)
@@ -195,7 +196,7 @@ class Controller:
             result = settle(worker_died(running), result)
         first = getattr(report, FIRST)
         if first is not None:
-            self._recorder.attempt(CaseResult.from_json(first))
+            self._recorder.journal.attempt(CaseResult.from_json(first))
         if result.not_built:
             self._recorder.not_built(self.target.without_user_events)
         self._record_case(result)
@@ -227,7 +228,7 @@ class Controller:
         self._deaths[running] += 1
         deaths = self._deaths[running] + self._recorder.before.deaths[running]
         if deaths < MOST_DEATHS:
-            self._recorder.attempt(worker_died(running))
+            self._recorder.journal.attempt(worker_died(running))
             return True
         self._record_case(without_verdict(running, deaths))
         return False
@@ -246,7 +247,7 @@ class Controller:
         return True
 
     def _report_disk_error(self, error: OSError) -> None:
-        hint = f"fix that, then resume: uevt run --resume {_relative(self.directory)}"
+        hint = f"fix that, then resume: uevt run --resume {relative(self.directory)}"
         sys.stderr.write(f"uevt: {self.directory}: {error.strerror or error}; {hint}\n")
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -326,11 +327,11 @@ class Controller:
             output.end(self._record)
         # Counters of gcov are lost with their guests.
         if self._interrupted and self._record is not None and not self.target.counted:
-            sys.stderr.write(f"uevt: to go on: uevt run --resume {_relative(self.directory)}\n")
+            sys.stderr.write(f"uevt: to go on: uevt run --resume {relative(self.directory)}\n")
 
     def _write_page(self, record: RunRecord) -> None:
         try:
-            self._recorder.write_page(record)
+            write_page(record, self.directory)
         except ImportError as error:
             # An installed suite has no packages for it.
             makes = "copy the results, and run uevt report DIR --html FILE elsewhere"
@@ -347,9 +348,3 @@ class Controller:
                 sys.stderr.write(f"uevt: coverage of {found}\n")
         except (NoCoverage, OSError) as error:
             sys.stderr.write(f"uevt: no coverage: {error}\n")
-
-
-def _relative(directory: Path) -> Path:
-    """A path, relative to the working directory if it is below it."""
-    here = Path.cwd()
-    return directory.relative_to(here) if directory.is_relative_to(here) else directory

@@ -53,13 +53,7 @@ def outputs(
     quiet = config.option.verbose < 0
     moving = is_terminal(sys.stdout, os.environ) and not quiet
     live = Live(
-        sys.stdout,
-        head,
-        directory,
-        moving=moving,
-        colour=colour,
-        quiet=quiet,
-        escape=escape,
+        sys.stdout, head, directory, moving=moving, colour=colour, quiet=quiet, escape=escape
     )
     return [*found, live]
 
@@ -103,13 +97,7 @@ class WorkflowOutput(_FinalOutput):
 class SummaryOutput(_FinalOutput):
     """The summary, where pytest itself prints progress."""
 
-    def __init__(
-        self,
-        directory: Path,
-        *,
-        colour: bool,
-        escape: Callable[[str], str],
-    ) -> None:
+    def __init__(self, directory: Path, *, colour: bool, escape: Callable[[str], str]) -> None:
         self._directory = directory
         self._colour = colour
         self._escape = escape

@@ -23,7 +23,7 @@ from conformance.results.outcome import Blame, Level, Outcome
 from conformance.results.replay import read_journal
 from conformance.results.run import Functions, RunHead, RunRecord
 from conformance.results.shard import Shard
-from conformance.session.controller.record_files import write_page, write_record_files
+from conformance.session.controller.record_files import write_record_files
 from conformance.session.controller.resume import require_same_run
 from conformance.session.controller.run_head import run_head
 from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, NoCoverage, coverage
@@ -60,7 +60,7 @@ class Recorder:
         self._config = target.config
         self._started = time.monotonic()
         path = directory / journal.NAME
-        self._journal = JournalWriter(path, sync=not target.is_model)
+        self.journal = JournalWriter(path, sync=not target.is_model)
         try:
             self.before = read_journal(path)
             if self.before.head is not None:
@@ -68,9 +68,9 @@ class Recorder:
             # The journal ended with the last case.
             self.already_complete = self.before.ended and self.before.complete
             if not self.already_complete:
-                self._journal.begin(self.head)
+                self.journal.begin(self.head)
         except BaseException:
-            self._journal.close()
+            self.journal.close()
             raise
         self._cases = dict(self.before.results)
         self._contradictions = dict(self.before.contradictions)
@@ -110,19 +110,11 @@ class Recorder:
         self._functions = self.before.functions or functions
         self._shards = self.before.shards or shards
         if self.before.selected is None:
-            self._journal.plan(selected, functions, shards)
+            self.journal.plan(selected, functions, shards)
         elif self.before.selected != selected:
             what = f"selected {self.before.selected} cases, and would select {selected}"
             raise ReportError(self.directory, what, "start a new run: another --out")
         return selected
-
-    def running(self, case_id: str, tier: str) -> None:
-        """A case begins."""
-        self._journal.running(case_id, tier)
-
-    def attempt(self, result: CaseResult) -> None:
-        """A case ended and runs again."""
-        self._journal.attempt(result)
 
     def case(self, result: CaseResult) -> None:
         """A case ended.
@@ -132,7 +124,7 @@ class Recorder:
         if result.outcome is Outcome.NOTE and calibration.warning(self.head.kernel.release):
             result = replace(result, blame=Blame.MODEL)
         self._cases[result.id] = result
-        self._journal.case(result)
+        self.journal.case(result)
 
     def located(self, result: CaseResult) -> CaseResult:
         """The result with place and tier of the case whose aftermath it is."""
@@ -153,14 +145,14 @@ class Recorder:
             replaced = result.unexpected
         if replaced:
             self._cases[result.id] = result
-            self._journal.extra(result)
+            self.journal.extra(result)
         return known is None
 
     def contradiction(self, found: Contradiction) -> None:
         """Record a contradicted switch once; every guest reports it."""
         if found.switch not in self._contradictions:
             self._contradictions[found.switch] = found
-            self._journal.contradiction(found)
+            self.journal.contradiction(found)
 
     def not_built(self, reason: str) -> None:
         """The kernel has no user_events."""
@@ -171,7 +163,7 @@ class Recorder:
         known = self.head.host.get("guests", "")
         if (how and not known) or (known in _PLAIN and how not in (*_PLAIN, "")):
             self.head.host["guests"] = how
-            self._journal.guests(how)
+            self.journal.guests(how)
 
     def discard(self) -> None:
         """Remove the files of this run, and its directory if it is empty then.
@@ -179,7 +171,7 @@ class Recorder:
         A run that began earlier is kept.  Call again when the guests, which may still write, have
         ended.
         """
-        self._journal.close()
+        self.journal.close()
         if self.before.head is not None:
             return
         for name in (journal.NAME, CONSOLE, QEMU_LOG):
@@ -188,10 +180,6 @@ class Recorder:
             shutil.rmtree(guest)
         with contextlib.suppress(OSError):
             self.directory.rmdir()
-
-    def close_after_fork(self) -> None:
-        """Close the parent's journal in a forked worker."""
-        self._journal.close()
 
     def covered(self, counted: Sequence[CountedObject]) -> list[Coverage]:
         """Merge the counters of all guests into coverage.json; one item per object.
@@ -208,10 +196,6 @@ class Recorder:
                 file.unlink()
         write_atomically(self.directory / COVERAGE, json.dumps([one.to_json() for one in found]))
         return found
-
-    def write_page(self, record: RunRecord) -> None:
-        """Write report.html of this run, with its coverage."""
-        write_page(record, self.directory)
 
     def join_consoles(self) -> None:
         """Append the consoles of all guests to console.log, one after another.
@@ -261,12 +245,12 @@ class Recorder:
             shards=self._shards,
         )
         if not self.already_complete:
-            self._journal.end(note)
+            self.journal.end(note)
         if self._config is not None:
             kernel_config.keep(self._config, self.directory)
         # Unlocked last: until then no other process resumes this run.
         write_record_files(record, self.directory)
-        self._journal.close()
+        self.journal.close()
         return record
 
     def _elapsed(self) -> float:

@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.results import journal
-from conformance.results.directory import (
-    claim,
-    default_directory,
-    require_empty,
-    reserved,
-)
+from conformance.results.directory import claim, default_directory, require_empty, reserved
 from conformance.session.target.target import Target
 
 

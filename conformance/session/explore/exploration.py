@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -19,7 +16,7 @@ from conformance.results.outcome import Outcome
 from conformance.session.explore.choices import Actions
 from conformance.session.explore.corpus import Corpus
 from conformance.session.explore.explorer import Counts, Explorer, Played
-from conformance.session.pool.worker_process import start
+from conformance.session.pool.worker_process import end, run_to_end, start
 from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker
 from host.deadline import Deadline
@@ -100,7 +97,7 @@ def explore(
                     done.divergences.append(played)
             says(done)
     finally:
-        _end(list(running.values()))
+        end(list(running.values()), _END_S)
 
 
 def _messages(running: dict[Connection, int]) -> Iterator[_Said]:
@@ -121,41 +118,16 @@ def _messages(running: dict[Connection, int]) -> Iterator[_Said]:
             yield said
 
 
-def _end(pids: Sequence[int]) -> None:
-    """Terminate the explorers, which end their guests."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-    deadline = Deadline(_END_S, "end of the explorers")
-    left = list(pids)
-    while left := [pid for pid in left if os.waitpid(pid, os.WNOHANG) == (0, 0)]:
-        if deadline.expired:
-            for pid in left:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-            return
-        deadline.pause()
-
-
 def _serve(plan: Plan, directory: Path, number: int, of: int, parent: Connection) -> NoReturn:
     """Explore in a forked process, to its end."""
-    code = 1
-    try:
-        Path("/proc/self/comm").write_text(f"uevt explore {number}")
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        _explore(plan, directory, number, of, parent)
-        code = 0
-    except (KeyboardInterrupt, BrokenPipeError):
-        pass
-    except BaseException as error:
+
+    def failed(error: BaseException) -> None:
         reason = str(error) if isinstance(error, HostTrouble) else traceback.format_exc()
-        with suppress(OSError):
-            parent.send(_Said(Counts(), [], [], [], failed=reason))
-    finally:
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-        os._exit(code)
+        parent.send(_Said(Counts(), [], [], [], failed=reason))
+
+    run_to_end(
+        f"uevt explore {number}", lambda: _explore(plan, directory, number, of, parent), failed
+    )
 
 
 def _explore(plan: Plan, directory: Path, number: int, of: int, parent: Connection) -> None:

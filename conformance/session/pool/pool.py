@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import select
 import signal
 import sys
 import threading
@@ -30,6 +29,8 @@ from conformance.session.pool.worker_process import (
     ReportForwarder,
     WorkerFailed,
     WorkerReady,
+    end,
+    reap,
     serve,
     start,
 )
@@ -216,7 +217,7 @@ class WorkerPool:
         """Handle the end of a worker.  Its case runs again, a limited number of times."""
         self._processes.remove(process)
         process.connection.close()
-        how = _reap(process.pid, _TERM_S)
+        how = reap(process.pid, _TERM_S)
         self._prelaunch.end(process.name)
         if self._dismissing:
             if how != _CLEAN_EXIT:
@@ -270,27 +271,11 @@ class WorkerPool:
         """Terminate all workers, which end their guests.  Idempotent."""
         ending, self._processes = self._processes, []
         for process in ending:
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGTERM)
-        limit = time.monotonic() + _TERM_S
-        for process in ending:
             process.connection.close()
-            _reap(process.pid, limit - time.monotonic())
+        end([process.pid for process in ending], _TERM_S)
         self._prelaunch.end_all()
 
 
 def worker_name(number: int) -> str:
     """The name of a worker, and of the directory of its guest."""
     return f"gw{number}"
-
-
-def _reap(pid: int, seconds: float) -> str:
-    """Wait some seconds for a child, kill it otherwise; how it ended."""
-    watched = os.pidfd_open(pid)
-    try:
-        if not select.select([watched], [], [], max(0.0, seconds))[0]:
-            os.kill(pid, signal.SIGKILL)
-    finally:
-        os.close(watched)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return f"exit code {code}" if code >= 0 else f"killed by signal {-code}"

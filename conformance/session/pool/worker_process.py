@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -70,17 +72,12 @@ def serve(
     other: Connection,
     prepare: Callable[[], CaseHooks],
 ) -> NoReturn:
-    """Run a forked process to its end.
+    """Run the cases that are assigned to a forked process.
 
     ``prepare`` closes what belongs to the controlling process and registers the case hooks.
     """
-    code = 1
-    try:
-        # For ps and top.
-        Path("/proc/self/comm").write_text(f"uevt {forwarder.name}")
-        # A terminal sends SIGINT to all processes; the controlling one decides, and sends SIGTERM.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def work() -> None:
         plugins = session.config.pluginmanager
         _release_output(session.config)
         for name in _OUTPUT_PLUGINS:
@@ -89,16 +86,43 @@ def serve(
         hooks = prepare()
         plugins.register(forwarder, NAME)
         _run(session, other, hooks)
+
+    run_to_end(
+        f"uevt {forwarder.name}",
+        work,
+        lambda _: other.send(WorkerFailed(traceback.format_exc())),
+        lambda: session.config.hook.pytest_unconfigure(config=session.config),
+    )
+
+
+def run_to_end(
+    name: str,
+    work: Callable[[], None],
+    failed: Callable[[BaseException], None],
+    finish: Callable[[], object] = lambda: None,
+) -> NoReturn:
+    """Run a forked process to its end.
+
+    ``failed`` is given an unexpected exception; ``finish`` is called in any case.
+    """
+    code = 1
+    try:
+        # For ps and top.
+        Path("/proc/self/comm").write_text(name)
+        # A terminal sends SIGINT to all processes; the controlling one decides, and sends SIGTERM.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        work()
         code = 0
     except (KeyboardInterrupt, BrokenPipeError, EOFError):
         # SIGTERM, or the controlling process is gone.
         pass
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
-            other.send(WorkerFailed(traceback.format_exc()))
+            failed(error)
     finally:
         with suppress(BaseException):
-            session.config.hook.pytest_unconfigure(config=session.config)
+            finish()
         with suppress(OSError, ValueError):
             sys.stdout.flush()
         # Skip the exit handlers of the controlling process.
@@ -159,3 +183,25 @@ def start(
         serve_forever(theirs)
     theirs.close()
     return pid, ours
+
+
+def end(pids: Sequence[int], seconds: float) -> None:
+    """Terminate processes, and kill those that do not end in time."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    limit = time.monotonic() + seconds
+    for pid in pids:
+        reap(pid, limit - time.monotonic())
+
+
+def reap(pid: int, seconds: float) -> str:
+    """Wait some seconds for a child, kill it otherwise; how it ended."""
+    watched = os.pidfd_open(pid)
+    try:
+        if not select.select([watched], [], [], max(0.0, seconds))[0]:
+            os.kill(pid, signal.SIGKILL)
+    finally:
+        os.close(watched)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return f"exit code {code}" if code >= 0 else f"killed by signal {-code}"

@@ -21,11 +21,7 @@ _DIGITS = 12
 
 
 def built_modules(
-    given: Sequence[str],
-    entry: KernelEntry,
-    built: BuiltKernel,
-    store: Store,
-    progress: Progress,
+    given: Sequence[str], entry: KernelEntry, built: BuiltKernel, store: Store, progress: Progress
 ) -> tuple[UserModule, ...]:
     """Modules for a kernel built here, in the order given: directories or .ko files.
 

@@ -11,15 +11,7 @@ from conformance.results.outcome import Blame, Outcome
 from conformance.runner.judgement import Judgement
 from conformance.session.time_limits import CaseTooLong
 from host.kernel_reports import HARMLESS, ReportKind
-from vm.errors import (
-    BootFailed,
-    CallRefused,
-    GuestCrashed,
-    GuestTrouble,
-    NoAnswer,
-    Party,
-    VmError,
-)
+from vm.errors import BootFailed, CallRefused, GuestCrashed, GuestTrouble, NoAnswer, Party, VmError
 from vm.kernel_log.reports import Finding
 from vm.kernel_log.stack_traces import fingerprint
 
@@ -54,12 +46,7 @@ def report(found: Finding, after: str = "") -> Report:
     if found.work:
         context += f", at {found.work}"
     return Report(
-        found.kind.value,
-        found.text,
-        found.fingerprint,
-        found.frames,
-        context=context,
-        after=after,
+        found.kind.value, found.text, found.fingerprint, found.frames, context=context, after=after
     )
 
 

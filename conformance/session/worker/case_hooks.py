@@ -153,9 +153,7 @@ def _started_report(item: pytest.Item, case: Case) -> pytest.TestReport:
 
 
 def _result_report(
-    item: pytest.Item,
-    result: CaseResult,
-    first: CaseResult | None,
+    item: pytest.Item, result: CaseResult, first: CaseResult | None
 ) -> pytest.TestReport:
     """The report of a case, which carries its result to the controller."""
     longrepr: Any = None

@@ -118,10 +118,7 @@ class MachineGuest(ConsoleGuest):
         target = self._target
         runs = self._machine.info["release"] if target.release else ""
         if runs != target.release:
-            raise AnotherKernel(
-                f"the guest runs {runs} instead of {target.release}",
-                hint=_REBUILD,
-            )
+            raise AnotherKernel(f"the guest runs {runs} instead of {target.release}", hint=_REBUILD)
         if not target.wanted:
             return
         config = self._machine.info.get("config")
