@@ -15,11 +15,6 @@ from conformance.results.exit_codes import (
 from conformance.results.outcome import RunVerdict
 
 
-def test_not_built_depends_on_the_origin_of_the_kernel() -> None:
-    assert exit_code(Ending.NOT_BUILT, origin=KernelOrigin.CATALOG) == 3
-    assert exit_code(Ending.NOT_BUILT, origin=KernelOrigin.USER) == 0
-
-
 @pytest.mark.parametrize("origin", list(KernelOrigin))
 @pytest.mark.parametrize("style", list(ExitStyle))
 def test_require_makes_not_built_unexpected(style: ExitStyle, origin: KernelOrigin) -> None:

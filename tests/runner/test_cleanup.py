@@ -1,24 +1,23 @@
-"""The calls that restore a guest, by what a case left and what the files of the guest show."""
+"""The calls that restore a guest, by what a case left and what the files of the guest show.
+
+tests/drills/leaves_everything.py has what they restore, in a guest.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from errno import EBUSY
-from typing import Any
 
 import pytest
 
 from conformance.client import tracefs
-from conformance.ops.calls import Call, path_in
+from conformance.ops.calls import Call
 from conformance.runner.cleanup import Cleanup, _event_name, removal_of
 from conformance.runner.guest_invariants import GuestInvariants
 from conformance.runner.leftovers import SETTINGS, Leftovers
 from conformance.runner.patience import Patience
-from tests.runner.fake_guest import RMDIR, Guest
+from tests.runner.fake_guest import Guest
 
 EVENTS = f"{tracefs.ROOT}/events"
-CHMOD, CHOWN, MOUNT = 90, 92, 165
 
 
 @pytest.mark.parametrize(
@@ -61,27 +60,13 @@ def test_name_of_a_trigger(line: str, removed: str) -> None:
     assert removal_of(line) == removed
 
 
-class BusyGuest(Guest):
-    """A guest whose instances are in use for some calls."""
-
-    busy = 0
-
-    def _result(self, call: Call) -> dict[str, Any]:
-        result = super()._result(call)
-        if call[:2] == ["sys", RMDIR] and self.busy:
-            self.busy -= 1
-            result["errno"] = EBUSY
-        return result
-
-
 def cleaning(guest: Guest) -> Cleanup:
     return Cleanup(guest, GuestInvariants(guest), Patience())
 
 
-def restoring(texts: dict[str, str], left: Leftovers, busy: int = 0) -> list[Call]:
+def restoring(texts: dict[str, str], left: Leftovers) -> list[Call]:
     """The calls of a cleanup that do more than read."""
-    guest = BusyGuest(texts=texts)
-    guest.busy = busy
+    guest = Guest(texts=texts)
     cleanup = cleaning(guest)
     guest.calls.clear()
     cleanup.restore(left, [])
@@ -94,14 +79,6 @@ def written(calls: Sequence[Call]) -> list[tuple[str, bytes]]:
 
 
 OBJECTS = Leftovers(objects=True)
-
-
-def test_synthetic_events_are_removed() -> None:
-    calls = restoring({tracefs.DYNAMIC_EVENTS: "s:synthetic/m\tu32 a\n"}, OBJECTS)
-    assert written(calls) == [
-        (f"{EVENTS}/synthetic/m/enable", b"0"),
-        (tracefs.DYNAMIC_EVENTS, b"-:synthetic/m"),
-    ]
 
 
 def test_probes_are_removed_first_and_eprobes_before_other_probes() -> None:
@@ -122,36 +99,6 @@ def test_probes_are_removed_first_and_eprobes_before_other_probes() -> None:
     assert written(guest.calls) == expected
 
 
-def test_instances_are_removed_once_they_are_not_in_use() -> None:
-    texts = {f"{tracefs.ROOT}/instances": "a\nb\n"}
-    calls = restoring(texts, OBJECTS, busy=3)
-    once = [[path_in(f"{tracefs.ROOT}/instances/{name}")] for name in ("a", "b")]
-    assert [call[2] for call in calls if call[1] == RMDIR] == once * 3
-
-
-@pytest.mark.parametrize("file", ["set_event_pid", "set_event_notrace_pid"])
-def test_pid_lists_are_emptied(file: str) -> None:
-    path = f"{tracefs.ROOT}/{file}"
-    assert restoring({path: "77\n"}, OBJECTS) == [["spill", path, "0a", os.O_WRONLY | os.O_TRUNC]]
-
-
-def test_histograms_are_removed_twice_where_one_may_refer_to_another() -> None:
-    second, first = f"{EVENTS}/user_events/b/trigger", f"{EVENTS}/user_events/a/trigger"
-    texts = {second: "# help\nhist:keys=x:v=$y [active]\n", first: "hist:keys=x:y=z [active]\n"}
-    guest = Guest(texts=texts)
-    cleanup = cleaning(guest)
-    guest.calls.clear()
-    assert cleanup.detach(Leftovers(triggers=(second, first))) == Leftovers()
-    assert written(guest.calls) == [
-        (second, b"!hist:keys=x:v=$y"),
-        (second, b""),
-        (first, b"!hist:keys=x:y=z"),
-        (first, b""),
-        (second, b""),
-        (first, b""),
-    ]
-
-
 def test_what_a_program_wrote_is_restored_without_reading() -> None:
     cpumask, system = f"{tracefs.ROOT}/tracing_cpumask", f"{EVENTS}/user_events/filter"
     assert cpumask in SETTINGS
@@ -170,25 +117,6 @@ def test_what_a_program_wrote_is_restored_without_reading() -> None:
         (tracefs.TRACE, b""),
     ]
     assert len(guest.calls) == 5
-
-
-def test_superblock_is_restored_before_modes() -> None:
-    left = Leftovers(superblock=True, modes=True)
-    calls = restoring({tracefs.DATA: "100640 0:7"}, left)
-    assert [call[1] for call in calls] == [MOUNT, CHOWN, CHMOD]
-    chown, chmod = calls[1:]
-    assert chown[2] == [path_in(tracefs.DATA), 0, 7]
-    assert chmod[2] == [path_in(tracefs.DATA), 0o640]
-
-
-def test_events_are_disabled_before_they_are_deleted() -> None:
-    """Also where user_events_status denies that they are enabled."""
-    left = Leftovers(objects=True, events=("lasting",))
-    calls = restoring({tracefs.DYNAMIC_EVENTS: "u:lasting\n"}, left)
-    assert written(calls[:2]) == [
-        (f"{EVENTS}/{system}/enable", b"0") for system in ("user_events", "user_events_multi")
-    ]
-    assert deleted(calls) == [b"lasting"]
 
 
 EVENTS_LEFT = {tracefs.DYNAMIC_EVENTS: "u:lasting u32 a\nu:other\n"}

@@ -12,7 +12,7 @@ import pytest
 from conformance.cases.case import Case
 from conformance.ops.calls import Call
 from conformance.results.case_result import CaseResult, Evidence, Report
-from conformance.results.outcome import Blame, Outcome, RunVerdict, SkipReason
+from conformance.results.outcome import Blame, Outcome, RunVerdict
 from conformance.runner.judgement import Judgement
 from conformance.runner.user_module import UserModule
 from conformance.runner.user_modules import ModuleNotLoaded, UserModules
@@ -112,26 +112,6 @@ def test_module_is_loaded_and_unloaded(module: UserModule) -> None:
     assert beside["module.mine.load"].reason == "Mine loaded, taints the kernel: OE"
     # Larger than one message.
     assert guest.written == module.file.read_bytes()
-
-
-def test_modules_are_unloaded_in_the_opposite_order(module: UserModule) -> None:
-    _, beside = run(ModuleGuest(), module, replace(module, name="Other"))
-    assert list(beside) == [
-        "module.mine.load", "module.other.load", "module.other.unload", "module.mine.unload",
-    ]  # fmt: skip
-
-
-def test_refused_module_leaves_nothing_to_judge(module: UserModule) -> None:
-    guest = ModuleGuest(_313=[ENODEV, ENODEV])
-    guest.says[FINIT_MODULE] = "[    2.000000] mine: no such device here"
-    result, beside = run(guest, module)
-    assert (result.outcome, result.reason) == (Outcome.SKIP, SkipReason.MODULE)
-    (load,) = beside.values()
-    assert (load.id, load.outcome, load.blame) == ("module.mine.load", Outcome.FAIL, Blame.MODULE)
-    assert load.reason == (
-        "the kernel does not load Mine: ENODEV (No such device); mine: no such device here"
-    )
-    assert "no such device here" in load.evidence.console
 
 
 def test_refused_module_is_tried_once(module: UserModule) -> None:

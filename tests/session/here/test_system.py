@@ -14,7 +14,7 @@ from conformance import cases
 from conformance.cases.case import Facility, Isolation
 from conformance.session.__main__ import main
 from conformance.session.here import privileges, system
-from conformance.session.here.errors import NotPermitted, NotRestored, Occupied
+from conformance.session.here.errors import NotPermitted, NotRestored
 from conformance.session.here.system import BorrowedSystem, SystemState
 from conformance.session.target.target import ConflictingOptions, check
 from conformance.session.worker.here_guest import RunningKernelRules
@@ -107,13 +107,6 @@ def test_a_release_without_user_events_is_no_mistake(
     assert capfd.readouterr().out == f"KTAP version 1\n1..0 # SKIP {reason}\n"
     assert main([*words, "--here", "--abi=5.15"]) == 1
     assert capfd.readouterr().out == ""
-
-
-def test_the_lock_is_held_once(tmp_path: Path) -> None:
-    first = BorrowedSystem(tmp_path)
-    first._take_lock(tmp_path / "lock")
-    with pytest.raises(Occupied, match=f"in progress: process {os.getpid()}"):
-        BorrowedSystem(tmp_path)._take_lock(tmp_path / "lock")
 
 
 def keep(directory: Path, **changed: object) -> BorrowedSystem:
