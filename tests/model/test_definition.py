@@ -11,7 +11,7 @@ from conformance.abi.profile import profile_for
 from conformance.model.errors import Errno, RawReturn
 from conformance.model.state.events import EventTable
 from conformance.model.text import definition
-from conformance.model.text.definition import Command, Field, parse_fields
+from conformance.model.text.definition import Command, parse_fields
 from conformance.model.text.jhash import bucket, bucket_bits, jhash
 from conformance.model.text.numbers import parse_unsigned
 from tests.cases.variants import PROFILE, client
@@ -104,24 +104,13 @@ def test_a_string_is_split_at_the_first_space(
     assert Command.parse(raw) == Command(name, rest, flags)
 
 
-def test_a_struct_has_its_explicit_size() -> None:
-    assert parse_fields("struct my s 20; u8 b", PROFILE) == (
-        Field("struct my", "s", 8, 20),
-        Field("u8", "b", 28, 1),
-    )
-
-
+# Those that fixtures/definitions.toml does not have.
 @pytest.mark.parametrize(
     ("text", "base", "value"),
     [
-        ("20", 0, 20),
-        ("0x14", 0, 20),
         ("0X14", 0, 20),
-        ("024", 0, 20),
-        ("+20", 0, 20),
         ("20\n", 0, 20),
         ("024", 10, 24),
-        ("0", 0, 0),
         ("4294967295", 10, 0xFFFFFFFF),
     ],
 )
@@ -129,7 +118,7 @@ def test_numbers_are_parsed(text: str, base: int, value: int) -> None:
     assert parse_unsigned(text, base) == value
 
 
-@pytest.mark.parametrize("text", ["", "-1", "0x", "08", "1 ", " 1", "1_0", "4294967296", "++1"])
+@pytest.mark.parametrize("text", ["0x", "1 ", " 1", "1_0", "4294967296", "++1"])
 def test_invalid_numbers_are_refused(text: str) -> None:
     with pytest.raises(Errno, match="EINVAL"):
         parse_unsigned(text, 0)

@@ -36,21 +36,6 @@ def test_the_line_of_the_run_makes_a_deviation_not_ok() -> None:
     assert leaf.diagnostics[0] == "# NOTE a.b (detail, 0.00 s)"
 
 
-def test_a_surface_has_the_result_of_its_worst_case() -> None:
-    record = run(
-        case("write.a"),
-        case("write.b", Outcome.CRASH),
-        case("status.a", Outcome.XFAIL, reason="known"),
-        case("layouts.a", Outcome.SKIP),
-    )
-    *surfaces, _ = read_ktap(render_ktap([record])).subtests
-    assert [(each.name, each.ok, each.directive) for each in surfaces] == [
-        ("write", False, ""),
-        ("status", True, ""),
-        ("layouts", True, "SKIP"),
-    ]
-
-
 def test_a_kernel_without_user_events_is_skipped() -> None:
     unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
     for record in (run(not_built=True), run(unbuilt, not_built=True)):
