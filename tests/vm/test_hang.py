@@ -47,8 +47,7 @@ class Guest:
         self.monitor = self.qemu = self
         self.actions = ""
         # CPU time per second of the processor's thread.
-        self.busy = 1.0
-        self.waits = 0.0
+        self.busy, self.waits = 1.0, 0.0
         self.now = 0.0
         self.ended = False
 
@@ -110,36 +109,45 @@ def test_spinning_processor(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dump", "log", "party", "where"),
+    ("dumps", "log", "actions", "party", "where"),
     [
         # The hang is in the interrupted function, not in the interrupt handler.
-        (KERNEL, "hang_nmi_in_interrupt", Party.KERNEL, "in hazard_spin <"),
+        ([KERNEL], "hang_nmi_in_interrupt", "nmi", Party.KERNEL, "in hazard_spin <"),
         # The kernel ignores the NMI.
-        (KERNEL, "", Party.KERNEL, "a processor spins in the kernel, in 0xffffffffa000002f"),
-        (IDLE, "hang_tasks_waiting", Party.AGENT, "every program of the guest waits"),
+        (
+            [KERNEL],
+            "",
+            "nmi",
+            Party.KERNEL,
+            "a processor spins in the kernel, in 0xffffffffa000002f",
+        ),
+        ([IDLE], "hang_tasks_waiting", "break", Party.AGENT, "every program of the guest waits"),
         # Without scheduler statistics the stack shows the idle loop.
-        (RESTING, "hang_nmi_idle", Party.AGENT, "all processors are idle"),
+        ([RESTING], "hang_nmi_idle", "nmi", Party.AGENT, "all processors are idle"),
+        # A program computes.
+        ([PROGRAM], "", "", Party.AGENT, "0x7f5af6b56829"),
+        ([KERNEL, PROGRAM, KERNEL, PROGRAM], "", "", Party.AGENT, "0x7f5af6b56829"),
     ],
 )
-def test_cause_of_a_hang(tmp_path: Path, dump: str, log: str, party: Party, where: str) -> None:
-    found = diagnosed(Guest(tmp_path / "log", [dump], log))
-    assert found.party is party
+def test_cause_of_a_hang(
+    tmp_path: Path, dumps: list[str], log: str, actions: str, party: Party, where: str
+) -> None:
+    guest = Guest(tmp_path / "log", list(dumps), log)
+    found = diagnosed(guest)
+    assert (guest.actions, found.party) == (actions, party)
     assert where in found.where
     assert bool(found.frames) is (log == "hang_nmi_in_interrupt")
 
 
-@pytest.mark.parametrize("dumps", [[PROGRAM], [KERNEL, PROGRAM, KERNEL, PROGRAM]])
-def test_computing_program(tmp_path: Path, dumps: list[str]) -> None:
-    guest = Guest(tmp_path / "log", dumps)
-    found = diagnosed(guest)
-    assert (guest.actions, found.party) == ("", Party.AGENT)
-    assert "0x7f5af6b56829" in found.where
-
-
-@pytest.mark.parametrize("dump", [IDLE, RESTING])
-def test_sleeping_system_call(tmp_path: Path, dump: str) -> None:
-    guest = Guest(tmp_path / "log", [dump], "hang_tasks")
-    guest.busy = 1.0 if dump is IDLE else 0.01
+@pytest.mark.parametrize(
+    ("dumps", "busy", "waits"),
+    # A processor is idle if it gets there once the host lets it run.
+    [([IDLE], 1.0, 0.0), ([RESTING], 0.01, 0.0), ([*[KERNEL] * 9, IDLE], 0.001, 0.4)],
+    ids=["idle", "resting", "busy host"],
+)
+def test_sleeping_system_call(tmp_path: Path, dumps: list[str], busy: float, waits: float) -> None:
+    guest = Guest(tmp_path / "log", list(dumps), "hang_tasks")
+    guest.busy, guest.waits = busy, waits
     found = diagnosed(guest)
     assert (guest.actions, found.party) == ("break", Party.KERNEL)
     assert found.where == (
@@ -159,14 +167,6 @@ def test_killed_diagnosis_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     assert any(path.is_dir() for path in tmp_path.iterdir())
     sweep(tmp_path)
     assert not any(path.is_dir() for path in tmp_path.iterdir())
-
-
-def test_busy_host_is_no_busy_processor(tmp_path: Path) -> None:
-    """A processor is idle if it gets there once the host lets it run."""
-    guest = Guest(tmp_path / "log", [*[KERNEL] * 9, IDLE], "hang_tasks")
-    guest.busy, guest.waits = 0.001, 0.4
-    found = diagnosed(guest)
-    assert (guest.actions, found.party) == ("break", Party.KERNEL)
 
 
 def test_no_nmi_without_a_console(tmp_path: Path) -> None:
