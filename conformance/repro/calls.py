@@ -14,12 +14,12 @@ from conformance.ops import compat, credentials, tasks
 from conformance.ops.allocations import RecordAllocations, Unfreed
 from conformance.ops.c_text import DIAG_REQUESTS, flag_names, open_flags, protection
 from conformance.ops.calls import MAP_FIXED_NOREPLACE
+from conformance.ops.decoding.file_views import View
 from conformance.ops.memory import DEVICE_MEMORY, MapDevice, MinorFaults
 from conformance.ops.operation import Operation
 from conformance.repro import literals as c
 from conformance.repro.errors import NotExpressible
 from conformance.repro.scopes import Descriptors
-from conformance.repro.views import read_file, sizes
 
 _CLONES = tasks.CLONE_FLAGS | credentials.CLONE_FLAGS
 
@@ -46,7 +46,7 @@ _PARTS: Mapping[str, _Writer] = {
     "id_path": lambda each, _, __: c.path(each.id_path),
     "prefix": lambda each, _, __: c.string(each.prefix.encode()),
     "data": lambda each, _, __: c.data(each.data),
-    "sizes": lambda each, _, __: sizes(each.sizes),
+    "sizes": lambda each, _, __: _sizes(each.sizes),
     "flags": lambda each, _, __: open_flags(each.flags),
     "protection": lambda each, _, __: protection(each.protection),
     "request": lambda each, _, __: DIAG_REQUESTS.get(each.request, f"{each.request:#x}UL"),
@@ -148,6 +148,35 @@ def _bpf(each: ops.Bpf, fds: Descriptors, _: Names) -> str:
     return call if each.slot is None else f"{fds.fill(each.actor, each.slot)} = (int){call}"
 
 
+# How the text of a file is reduced to what its view compares.
+_VIEWS: Mapping[View, str] = {
+    View.DEFINITIONS: "without_users({})",
+    View.STRUCTURE: "without_lengths(without_id({}))",
+    View.ARRAYS: "without_id({})",
+    View.RECORDS: "records({}, {sizes})",
+    View.DISTINCT: "distinct(records({}, {sizes}))",
+    View.COUNTS: (
+        'without_lines({}, 3, (const char *const[]){{ "bytes:", "oldest event ts:", "now ts:" }})'
+    ),
+    View.TRIGGERS: "triggers({})",
+    View.ERRORS: "without_times({})",
+}
+
+
+def _read_file(each: ops.ReadFile, _: Descriptors, __: Names) -> str:
+    form = _VIEWS.get(each.view, "{}")
+    text = form.format(f"cat({c.path(each.path)})", sizes=_sizes(each.sizes))
+    if each.view in (View.OWN, View.DEFINITIONS) and each.prefix:
+        return f"own_lines({text}, {c.string(each.prefix.encode())})"
+    return text
+
+
+def _sizes(payloads: tuple[int, ...]) -> str:
+    """Payload sizes as two arguments."""
+    listed = ", ".join(map(str, payloads))
+    return f"{len(payloads)}, (const int[]){{ {listed} }}" if payloads else "0, NULL"
+
+
 # Forms with fields, and functions where one form does not do.  The numbers of int80() are those of
 # arch/x86/entry/syscalls/syscall_32.tbl.
 _MMAP2_32 = 192
@@ -180,7 +209,7 @@ _FORMS: Mapping[type[Operation], str | _Writer] = {
     ops.Store: "poke({at}, {data})",
     ops.StoreNumber: "store_number({at}, {path})",
     ops.Load: "peek({at}, {each.length})",
-    ops.ReadFile: lambda each, _, __: read_file(each),
+    ops.ReadFile: _read_file,
     ops.KernelMemory: _memory,
     RecordAllocations: _memory,
     Unfreed: _memory,
