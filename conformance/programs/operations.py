@@ -10,18 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from conformance import ops
 from conformance.client.tracefs import ROOT
 from conformance.ops import compat
-from conformance.programs.calls import (
-    ANYWHERE,
-    USER_EVENTS,
-    Descriptors,
-    NotJudged,
-    files_of,
-    is_other_ioctl,
-    name_of,
-    open_flags,
-    tracefs_path,
-    usual_path,
-)
+from conformance.programs import calls
+from conformance.programs.calls import Descriptors, NotJudged
 from vm.recorder.recording import Call, Memory
 
 _OPEN_FLAGS = os.O_ACCMODE | os.O_TRUNC | os.O_APPEND | os.O_NONBLOCK
@@ -60,12 +50,12 @@ def operations_of(call: Call, actor: str, known: Descriptors) -> list[ops.Operat
     is_closed = not call.before.files and call.result == -errno.EBADF
     if is_closed:
         # A new process may close whatever its parent had open.
-        held = known.closed_here if name_of(call) == "close" else known.closed
+        held = known.closed_here if calls.name_of(call) == "close" else known.closed
         if call.arguments[0] not in held:
             return []
-    translate = _TRANSLATIONS.get(name_of(call))
+    translate = _TRANSLATIONS.get(calls.name_of(call))
     if translate is None:
-        raise NotJudged(f"{name_of(call)} of {files_of(call)}")
+        raise NotJudged(f"{calls.name_of(call)} of {calls.files_of(call)}")
     return translate(call, actor, known)
 
 
@@ -82,22 +72,22 @@ def _known(call: Call, known: Descriptors, place: int = 0) -> int:
     """The descriptor of a call.  Raises NotJudged for one that the model has not seen."""
     descriptor = _descriptor(call, place)
     shown = next((each for each in call.before.files if each.descriptor == descriptor), None)
-    if shown is not None and known.paths.get(descriptor) != tracefs_path(shown.path):
-        raise NotJudged(f"{name_of(call)} on a descriptor of unknown origin")
+    if shown is not None and known.paths.get(descriptor) != calls.tracefs_path(shown.path):
+        raise NotJudged(f"{calls.name_of(call)} on a descriptor of unknown origin")
     return descriptor
 
 
 def _open(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     opened = next(iter(call.after.files), None)
-    path = _refused_path(call) if opened is None else tracefs_path(opened.path)
+    path = _refused_path(call) if opened is None else calls.tracefs_path(opened.path)
     if path is None:
         return []
-    flags, resolve = open_flags(call)
+    flags, resolve = calls.open_flags(call)
     if resolve and opened is None:
         raise NotJudged(f"openat2 with resolve={resolve:#x}")
     for flag, name in _OTHER_OPENS.items():
         if flags & flag:
-            raise NotJudged(f"{name_of(call)} with {name}")
+            raise NotJudged(f"{calls.name_of(call)} with {name}")
     slot = _NONE if opened is None else opened.descriptor
     return [ops.Open(actor, slot, path, flags & _OPEN_FLAGS)]
 
@@ -108,15 +98,15 @@ def _refused_path(call: Call) -> str | None:
     What the kernel found there is not known.
     """
     spelled = os.fsdecode(call.before.memory[0].data.split(b"\0")[0])
-    path, ours = usual_path(spelled), ANYWHERE.fullmatch(f"/{spelled}")
-    if ours and (path not in USER_EVENTS or call.result == -errno.ENOENT):
+    path, ours = calls.usual_path(spelled), calls.ANYWHERE.fullmatch(f"/{spelled}")
+    if ours and (path not in calls.USER_EVENTS or call.result == -errno.ENOENT):
         raise NotJudged(f"open of {spelled}: which file this is, if any, was not recorded")
     return path if path.startswith(f"{ROOT}/") else None
 
 
 def _ioctl(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     slot, request = _known(call, known), call.arguments[1] & 0xFFFFFFFF
-    if is_other_ioctl(call):
+    if calls.is_other_ioctl(call):
         raise NotJudged(f"ioctl {request:#x}")
     if call.compat:
         return [compat.Ioctl32(actor, slot, request, call.arguments[2] & 0xFFFFFFFF)]
@@ -140,18 +130,18 @@ def _pwrite(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
 
 def _writev(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     slot, (_, address, count, offset, _, flags) = _known(call, known), call.arguments
-    count = _signed(count)
+    name, count = calls.name_of(call), _signed(count)
     vector, *parts = call.before.memory or [Memory(address, 0, b"")]
     pairs = struct.Struct("<2I" if call.compat else "<2Q")
     readable = len(vector.data) // pairs.size * pairs.size
     _check_recorded(parts, [length for _, length in pairs.iter_unpack(vector.data[:readable])])
-    if name_of(call) != "writev":
+    if name != "writev":
         _refuse_compat(call)
     if call.compat:
         return [compat.Writev32(actor, slot, address, count)]
-    if name_of(call) == "pwritev2" and flags:
+    if name == "pwritev2" and flags:
         raise NotJudged(f"pwritev2 with flags {flags:#x}")
-    if name_of(call) == "writev" or (name_of(call) == "pwritev2" and _signed(offset) == -1):
+    if name == "writev" or (name == "pwritev2" and _signed(offset) == -1):
         return [ops.Writev(actor, slot, address, count)]
     return [ops.Pwritev(actor, slot, address, count, _signed(offset))]
 
@@ -166,7 +156,7 @@ def _check_recorded(payload: Sequence[Memory], lengths: Sequence[int]) -> None:
 def _refuse_compat(call: Call) -> None:
     """Raise NotJudged for a 32-bit call that has its numbers in other registers."""
     if call.compat:
-        raise NotJudged(f"{name_of(call)} of a 32-bit program")
+        raise NotJudged(f"{calls.name_of(call)} of a 32-bit program")
 
 
 def _close(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
@@ -186,7 +176,7 @@ def _dup(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     if new is None or new < 0 or new == slot:
         return []
     replaced = [ops.Close(actor, new)] if new in known.paths else []
-    shown = [tracefs_path(each.path) for each in call.before.files if each.descriptor == slot]
+    shown = [calls.tracefs_path(each.path) for each in call.before.files if each.descriptor == slot]
     if slot not in known.paths or (shown and shown[0] != known.paths[slot]):
         return [*replaced]
     return [*replaced, ops.Dup(actor, slot, new)]
@@ -207,8 +197,8 @@ def _mmap(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
 
 def _read(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     slot = _known(call, known)
-    if known.paths[slot] not in USER_EVENTS or name_of(call) != "read" or call.compat:
-        raise NotJudged(f"{name_of(call)} of {files_of(call)}")
+    if known.paths[slot] not in calls.USER_EVENTS or calls.name_of(call) != "read" or call.compat:
+        raise NotJudged(f"{calls.name_of(call)} of {calls.files_of(call)}")
     return [ops.Read(actor, slot, call.arguments[2])]
 
 

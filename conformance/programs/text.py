@@ -9,7 +9,6 @@ from conformance import ops
 from conformance.client.lockstep import Step
 from conformance.client.tracefs import DATA
 from conformance.listing.listing import Listing
-from conformance.programs.contracts import contract_of
 from conformance.programs.judgement import JudgedCall, Judgement, Verdict
 from host.text import counted, one_line, printable, wrapped
 
@@ -19,6 +18,21 @@ _MOST_BEFORE = 4
 # Reasons that differ in numbers are one group.
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 _EXPLAIN = (ops.Open, ops.Ioctl, ops.Dup)
+_DOCUMENT = "Documentation/trace/user_events.rst"
+_SOURCE = "kernel/trace/trace_events_user.c"
+_WRITING = ("Writing Data", "user_events_write_core()")
+# Sections of the document, and functions.
+_CONTRACTS: Mapping[str, tuple[str, str]] = {
+    "ioctl(DIAG_IOCSREG)": ("Registering", "user_events_ioctl_reg()"),
+    "ioctl(DIAG_IOCSUNREG)": ("Unregistering", "user_events_ioctl_unreg()"),
+    "ioctl(DIAG_IOCSDEL)": ("Deleting", "user_events_ioctl_del()"),
+    "read": ("Status", "user_seq_show()"),
+    "mmap": ("Status", "user_status_mmap()"),
+    "write": _WRITING,
+    "writev": _WRITING,
+    "pwritev": _WRITING,
+    "pwritev2": _WRITING,
+}
 
 
 def lines_of(judgement: Judgement) -> Iterator[str]:
@@ -76,13 +90,21 @@ def _deviations(judgement: Judgement) -> Iterator[str]:
     if found:
         yield "the kernel deviates from the ABI"
     for call in found[:_MOST_GROUPS]:
-        yield from wrapped(f"{call.name}: {contract_of(call)}", indent=2, hanging=4)
+        yield from wrapped(f"{call.name}: {_contract_of(call)}", indent=2, hanging=4)
         for each in call.step.differences:
             yield from wrapped(_line(each.field), indent=4, hanging=4)
             yield from wrapped(f"expected  {_line(each.allowed)}", indent=6, hanging=10)
             yield from wrapped(f"kernel    {_line(each.observed)}", indent=6, hanging=10)
         yield from _program(judgement, call)
     yield from _more(len(found))
+
+
+def _contract_of(call: JudgedCall) -> str:
+    """Where the behaviour of a call is documented and decided."""
+    if call.name not in _CONTRACTS:
+        return f"no section of {_DOCUMENT}; {_SOURCE}"
+    section, function = _CONTRACTS[call.name]
+    return f"{_DOCUMENT}, {section}; decided by {function}"
 
 
 def _refusals(judgement: Judgement) -> Iterator[str]:
