@@ -23,6 +23,7 @@ from tests.kernels.user_trees import FILES, commit, everything, git
 PACKAGED = "/*\n!/debian/\n"
 
 SOURCES = {*FILES, "kernel/link.c"}
+TRACKED = SOURCES | {"kernel/blob.o"}
 
 
 def copied(tree: Path, store: Store, ref: str | None = None) -> Path:
@@ -34,8 +35,22 @@ def copied(tree: Path, store: Store, ref: str | None = None) -> Path:
     return work.path
 
 
+def edit(tree: Path, **texts: str) -> None:
+    """Write files of kernel/."""
+    for name, text in texts.items():
+        (tree / f"kernel/{name}.c").write_text(f"{text}\n")
+
+
 def names(copy: Path) -> set[str]:
     return {str(path.relative_to(copy)) for path in copy.rglob("*") if not path.is_dir()}
+
+
+def become_directory(file: Path, *names: str) -> None:
+    """Replace a file by a directory of files."""
+    file.unlink()
+    file.mkdir()
+    for name in names:
+        (file / name).touch()
 
 
 def times(copy: Path) -> dict[str, int]:
@@ -75,7 +90,7 @@ def test_only_differing_files_are_written(tree: Path, store: Store) -> None:
     copy = copied(tree, store)
     before = times(copy)
     os.utime(tree / "kernel/kexec.c")
-    (tree / "kernel/fork.c").write_text("spoon\n")
+    edit(tree, fork="spoon")
     (tree / "init/main.c").chmod(0o755)
     assert copied(tree, store) == copy
     assert rewritten(before, copy) == {"kernel/fork.c"}
@@ -95,7 +110,7 @@ def test_edit_with_an_old_time_is_noticed(tree: Path, store: Store) -> None:
     copy = copied(tree, store)
     status = (tree / "kernel/fork.c").stat()
     time.sleep(1.1)
-    (tree / "kernel/fork.c").write_text("knif\n")
+    edit(tree, fork="knif")
     os.utime(tree / "kernel/fork.c", ns=(status.st_atime_ns, status.st_mtime_ns))
     copied(tree, store)
     assert (copy / "kernel/fork.c").read_text() == "knif\n"
@@ -122,7 +137,7 @@ def test_tree_that_changes_while_copied(
         assert (work.path / "kernel/fork.c").read_text() == "round 1\n"
         assert len(rounds) == 3
         wanted = 1 << 30
-        (tree / "kernel/fork.c").write_text("once more\n")
+        edit(tree, fork="once more")
         with pytest.raises(HostTrouble, match="changes faster than it can be read: kernel"):
             work.follow(1)
 
@@ -130,31 +145,26 @@ def test_tree_that_changes_while_copied(
 def test_removed_files_and_changed_file_types(tree: Path, store: Store) -> None:
     copy = copied(tree, store)
     shutil.rmtree(tree / "scripts")
-    (tree / "kernel/kexec.c").unlink()
-    (tree / "kernel/kexec.c").mkdir()
-    (tree / "kernel/kexec.c/deep.c").write_text("deep\n")
+    become_directory(tree / "kernel/kexec.c", "deep.c")
     (tree / "kernel/link.c").unlink()
-    (tree / "kernel/link.c").write_text("no link\n")
+    edit(tree, link="no link")
     copied(tree, store)
-    assert names(copy) == (SOURCES | {"kernel/kexec.c/deep.c"}) - {
-        "scripts/run.sh",
-        "kernel/kexec.c",
-    }
+    removed = {"scripts/run.sh", "kernel/kexec.c"}
+    assert names(copy) == (SOURCES | {"kernel/kexec.c/deep.c"}) - removed
     assert not (copy / "scripts").exists()
     assert (copy / "kernel/link.c").read_text() == "no link\n"
     shutil.rmtree(tree / "kernel/kexec.c")
-    (tree / "kernel/kexec.c").write_text("kexec\n")
+    edit(tree, kexec="kexec")
     copied(tree, store)
     assert (copy / "kernel/kexec.c").read_text() == "kexec\n"
 
 
 def test_dirty_checkout(checkout: Path, store: Store) -> None:
-    (checkout / "kernel/fork.c").write_text("edited\n")
-    (checkout / "kernel/new.c").write_text("new\n")
+    edit(checkout, fork="edited", new="new")
     (checkout / "kernel/kexec.c").unlink()
     before = everything(checkout)
     copy = copied(checkout, store)
-    assert names(copy) == (SOURCES | {"kernel/new.c", "kernel/blob.o"}) - {"kernel/kexec.c"}
+    assert names(copy) == (TRACKED | {"kernel/new.c"}) - {"kernel/kexec.c"}
     assert (copy / "kernel/fork.c").read_text() == "edited\n"
     assert everything(checkout) == before
     git(checkout, "rm", "-q", "--cached", "kernel/blob.o")
@@ -166,16 +176,11 @@ def test_submodule_and_replaced_files_are_no_sources(checkout: Path, store: Stor
     """git refuses a path that is a directory."""
     git(checkout, "update-index", "--add", "--cacheinfo", f"160000,{commit(checkout)},lib/sub")
     (checkout / "lib/sub").mkdir(parents=True)
-    (checkout / "kernel/fork.c").unlink()
-    (checkout / "kernel/fork.c").mkdir()
-    (checkout / "kernel/kexec.c").unlink()
-    (checkout / "kernel/kexec.c").mkdir()
-    (checkout / "kernel/kexec.c/deep.c").write_text("deep\n")
-    copy = copied(checkout, store)
-    assert names(copy) == (SOURCES | {"kernel/kexec.c/deep.c", "kernel/blob.o"}) - {
-        "kernel/fork.c",
-        "kernel/kexec.c",
-    }
+    become_directory(checkout / "kernel/fork.c")
+    become_directory(checkout / "kernel/kexec.c", "deep.c")
+    removed = {"kernel/fork.c", "kernel/kexec.c"}
+    expected = (TRACKED | {"kernel/kexec.c/deep.c"}) - removed
+    assert names(copied(checkout, store)) == expected
 
 
 def test_full_disk_is_not_blamed_on_the_tree(
@@ -214,20 +219,20 @@ def test_corrupt_objects_of_a_tree_are_reported(
 @pytest.mark.parametrize("name", ["a:b", 'a"b', r"a\b", "a b"])
 def test_commit_of_a_repository_with_any_name(checkout: Path, store: Store, name: str) -> None:
     moved = checkout.rename(checkout.with_name(name))
-    assert names(copied(moved, store, "HEAD")) == {*SOURCES, "kernel/blob.o"}
+    assert names(copied(moved, store, "HEAD")) == TRACKED
 
 
 def test_commits_share_the_copy_with_the_working_tree(checkout: Path, store: Store) -> None:
-    (checkout / "kernel/fork.c").write_text("second\n")
+    edit(checkout, fork="second")
     second = commit(checkout)
-    (checkout / "kernel/fork.c").write_text("dirty\n")
+    edit(checkout, fork="dirty")
     before = everything(checkout)
     copy = copied(checkout, store)
     at_first = times(copy)
     assert copied(checkout, store, "v6.13-rc2") == copy
     assert (copy / "kernel/fork.c").read_text() == "fork\n"
     assert rewritten(at_first, copy) == {"kernel/fork.c"}
-    assert names(copy) == {*SOURCES, "kernel/blob.o"}
+    assert names(copy) == TRACKED
     copied(checkout, store, second[:9])
     assert (copy / "kernel/fork.c").read_text() == "second\n"
     assert everything(checkout) == before
@@ -239,7 +244,7 @@ def test_commit_of_a_bare_repository_or_a_subdirectory(
     checkout: Path, store: Store, tmp_path: Path
 ) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(checkout), "bare.git")
-    assert names(copied(tmp_path / "bare.git", store, "v6.13-rc2")) == {*SOURCES, "kernel/blob.o"}
+    assert names(copied(tmp_path / "bare.git", store, "v6.13-rc2")) == TRACKED
     outer = tmp_path / "outer"
     outer.mkdir()
     shutil.rmtree(checkout / ".git")
@@ -255,8 +260,7 @@ def test_interrupted_copy_is_completed(
     tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = copied(tree, store)
-    (tree / "kernel/fork.c").write_text("spoon\n")
-    (tree / "kernel/kexec.c").write_text("spoon\n")
+    edit(tree, fork="spoon", kexec="spoon")
 
     def interrupted(*_: object) -> None:
         (copy / "kernel/fork.c").write_text("sp")
@@ -266,14 +270,14 @@ def test_interrupted_copy_is_completed(
         patch.setattr(WorkTree, "_copy", interrupted)
         with pytest.raises(KeyboardInterrupt):
             copied(tree, store)
-    (tree / "kernel/fork.c").write_text("fork\n")
+    edit(tree, fork="fork")
     copied(tree, store)
     assert (copy / "kernel/fork.c").read_text() == "fork\n"
     assert (copy / "kernel/kexec.c").read_text() == "spoon\n"
 
 
 def test_pruned_commit_is_copied_again(checkout: Path, store: Store) -> None:
-    (checkout / "kernel/fork.c").write_text("for a moment\n")
+    edit(checkout, fork="for a moment")
     git(checkout, "checkout", "-q", "-b", "short")
     gone = commit(checkout)
     copy = copied(checkout, store, gone)

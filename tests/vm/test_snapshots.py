@@ -49,6 +49,10 @@ def test_publish_and_find(snapshots: Snapshots) -> None:
         assert scratch is None, "it would be saved again"
 
 
+def directories(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir() if path.is_dir())
+
+
 def test_only_one_process_saves(tmp_path: Path) -> None:
     with Snapshots(tmp_path).claimed("key") as first, Snapshots(tmp_path).claimed("key") as second:
         assert first is not None
@@ -61,7 +65,7 @@ def test_claim_removes_leftovers_of_killed_processes(snapshots: Snapshots, tmp_p
     (tmp_path / "uevt-scratch-abc" / STATE).write_bytes(b"half")
     assert snapshots.find("key") is None
     _make(snapshots, "key")
-    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["key"]
+    assert directories(tmp_path) == ["key"]
 
 
 def test_clean_up(snapshots: Snapshots, tmp_path: Path) -> None:
@@ -139,7 +143,7 @@ def test_least_recently_used_is_removed_first(tmp_path: Path) -> None:
         os.utime(tmp_path / key, (1000 - age, 1000 - age))
     assert snapshots.find("a") is not None  # now the most recently used
     _make(snapshots, "d")
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["a", "d"]
+    assert directories(tmp_path) == ["a", "d"]
 
 
 def test_unused_locks_are_removed(snapshots: Snapshots, tmp_path: Path) -> None:
