@@ -1,4 +1,7 @@
-"""Results of switch probes, and the profiles that cases are judged by after them."""
+"""Results of switch probes, and the profiles that cases are judged by after them.
+
+tests/cases/test_switches.py has the cases of each switch on kernels that contradict it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.abi.profile import Profile, profile_for
+from conformance.abi.profile import Profile
 from conformance.cases.case import Case, Isolation, Tier
 from conformance.model.machine import Model
 from conformance.runner.switch_probes import (
@@ -50,23 +53,6 @@ def measured(fits: PassesUnder, *probes: Probe) -> SwitchMeasurement:
     return found
 
 
-def test_kernel_as_dated_is_judged_by_its_profile() -> None:
-    found = measured(kernel(), probe(EBADF), probe(PERSIST))
-    assert found.contradictions == ()
-    assert {found.finding(EBADF), found.finding(PERSIST)} == {Finding.AS_DATED}
-    assert found.profile_for(about("")) is PROFILE
-    assert found.lacking(about("", (PERSIST,))) == ()
-
-
-def test_contradicted_switch_is_inverted_except_for_its_case() -> None:
-    found = measured(kernel(EBADF), probe(EBADF), probe(PERSIST))
-    assert [each.override for each in found.contradictions] == ["ebadf_when_disabled=no"]
-    assert not found.profile_for(about("")).has(EBADF)
-    assert not found.profile_for(about(PERSIST)).has(EBADF)
-    assert found.profile_for(about("")).has(PERSIST)
-    assert found.profile_for(about(EBADF)) is PROFILE
-
-
 def test_explanation_names_commit_and_hint() -> None:
     assert measured(kernel(EBADF), probe(EBADF)).explanation(EBADF) == (
         "the kernel contradicts switch ebadf_when_disabled of profile 6.12.117 "
@@ -74,12 +60,6 @@ def test_explanation_names_commit_and_hint() -> None:
         "disabled); if that is right for this kernel, judge with --abi "
         "6.12.117,ebadf_when_disabled=no"
     )
-
-
-def test_hinted_abi_has_no_contradiction() -> None:
-    found = measured(kernel(EBADF), probe(EBADF))
-    corrected = profile_for(found.explanation(EBADF).rpartition(" ")[2])
-    assert corrected.switches == found.profile_for(about("")).switches
 
 
 def test_cases_that_need_a_switch_measured_off_are_skipped() -> None:

@@ -104,14 +104,3 @@ def test_the_progress_line_fits_the_terminal(columns: Callable[[int], None]) -> 
     for state in shown(run(case("write." + "x" * 50)), moving=True).split("\r\x1b[K"):
         if state.startswith("uevt: 6.12 1/1"):
             assert len(state) == 19
-
-
-def test_a_reader_that_goes_away_does_not_end_the_run() -> None:
-    class Gone(io.StringIO):
-        def write(self, text: str) -> int:
-            raise BrokenPipeError
-
-    live = Live(Gone(), head(), PLACE)
-    live.begin(1)
-    live.case(failure())
-    live.end(run(failure()))
