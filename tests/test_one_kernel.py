@@ -41,11 +41,6 @@ def test_errors_of_the_target_have_a_hint(
     assert f"uevt: {printed}" in uevt(name, "--kernel", "6.12", *words, code=code).err
 
 
-@each_command
-def test_the_model_is_no_kernel(name: str, words: list[str], uevt: Uevt) -> None:
-    assert "uevt: the model " in uevt(name, "--kernel", "model", *words, code=2).err
-
-
 def test_the_target_of_a_link_is_written(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "file")
     write("text", tmp_path / "link")

@@ -1,4 +1,4 @@
-"""Instances: reset after a deletion, pid lists, processors."""
+"""Instances: reset after a deletion, processors."""
 
 from __future__ import annotations
 
@@ -35,21 +35,6 @@ def test_the_top_buffer_is_unknown_after_the_first_deletion() -> None:
     reset_after_deletion(world)
     assert not world.top.unknown_because
     assert world.top.records
-
-
-@pytest.mark.parametrize(
-    ("instance", "ignored"),
-    [
-        (Instance(), False),
-        (Instance(pids=("p1",)), False),
-        (Instance(pids=("p2",)), True),
-        (Instance(no_pids=("p1",)), True),
-        (Instance(pids=("p1",), no_pids=("p1",)), True),
-        (Instance(no_pids=("p2",)), False),
-    ],
-)
-def test_pid_lists_select_processes(instance: Instance, ignored: bool) -> None:
-    assert instance.ignores("p1") is ignored
 
 
 def test_a_record_of_any_processor_has_no_processor() -> None:

@@ -18,8 +18,6 @@ from conformance.results.directory import (
     link_latest,
     reserved,
 )
-from conformance.results.errors import ReportError
-from conformance.results.journal import JournalWriter
 from host.files import sweep
 
 
@@ -67,15 +65,6 @@ def test_two_runs_of_one_second_get_two_directories(tmp_path: Path) -> None:
     found = [reserved(wanted) for _ in range(3)]
     assert [each.name for each in found] == [wanted.name, f"{wanted.name}-2", f"{wanted.name}-3"]
     assert all(each.is_dir() for each in found)
-
-
-def test_force_refuses_a_running_run(tmp_path: Path) -> None:
-    with (
-        JournalWriter(tmp_path / "journal.jsonl"),
-        pytest.raises(ReportError, match="is being written by another run"),
-    ):
-        claim(tmp_path, force=True)
-    claim(tmp_path, force=True)
 
 
 def test_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:

@@ -28,16 +28,6 @@ RUN = run(case("a.b"))
 SELF_CHECK = run(case("a.b"), head=head(self_check=True))
 
 
-def test_a_path_without_a_run_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "file").write_text("text")
-    refused = {"empty": "has no results", "nowhere": "does not exist", "file": "is not JSON"}
-    for name, what in refused.items():
-        with pytest.raises(ReportError, match=what) as caught:
-            read_runs([tmp_path / name])
-        assert caught.value.hint
-
-
 @pytest.mark.parametrize("named", [".", "model"])
 def test_a_self_check_is_refused(tmp_path: Path, named: str) -> None:
     for name in ("model", "model-2"):
