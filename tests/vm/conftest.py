@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from host.deadline import Deadline
 from tests.vm.actors import Host
+from tests.vm.booting import boot
 from vm.machine import Machine, MachineSpec
 from vm.qemu import guest_files
-
-BOOT_SECONDS = 90.0
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,8 +27,7 @@ def spec(built_kernel: Any) -> MachineSpec:
 @pytest.fixture(scope="module")
 def guest(spec: MachineSpec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """One guest shared by all tests that leave it usable."""
-    directory = tmp_path_factory.mktemp("guest")
-    with Machine.boot(spec, directory=directory, deadline=Deadline(BOOT_SECONDS, "boot")) as guest:
+    with boot(spec, tmp_path_factory.mktemp("guest")) as guest:
         yield guest
 
 

@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from host.deadline import Deadline
+from conformance.ops.calls import path_in, sys_call
+from tests.vm.booting import boot
 from vm.machine import Machine, MachineSpec
 from vm.qemu.command_line import port_names
 from vm.qemu.root_archive import interpreter, root_archive
 
 pytestmark = pytest.mark.kernel
 
-BOOT_SECONDS = 90.0
-MKDIR, UNLINK, MOUNT = 83, 87, 165
 MS_REMOUNT = 32
 # virtme-ng's tag of the exported root.
 TAG = "/dev/root"
@@ -30,17 +29,12 @@ def guest(
     """A guest with a root archive, and one with the host's root."""
     own = root_archive(interpreter(), tmp_path_factory.mktemp("root"))
     spec = MachineSpec(built_kernel.image, root=own if request.param == "archive" else None)
-    directory = tmp_path_factory.mktemp("guest")
-    with Machine.boot(spec, directory=directory, deadline=Deadline(BOOT_SECONDS, "boot")) as guest:
+    with boot(spec, tmp_path_factory.mktemp("guest")) as guest:
         guest.call("", [["spawn", "a"]])
         yield guest
 
 
-def _text(path: str) -> dict[str, str]:
-    return {"in": (os.fsencode(path) + b"\0").hex()}
-
-
-def _errno(guest: Machine, call: list[Any]) -> int:
+def _errno(guest: Machine, call: Any) -> int:
     (result,) = guest.call("a", [call])
     return int(result["errno"])
 
@@ -50,15 +44,16 @@ def _read(guest: Machine, *call: Any) -> str:
     return bytes.fromhex(result["data"] or "").decode()
 
 
-def _mount(where: str, flags: int, options: str = "trans=virtio,version=9p2000.L") -> list[Any]:
-    return ["sys", MOUNT, [_text(TAG), _text(where), _text("9p"), flags, _text(options)], None]
+def _mount(where: str, flags: int) -> Any:
+    options = path_in("trans=virtio,version=9p2000.L")
+    return sys_call("mount", path_in(TAG), path_in(where), path_in("9p"), flags, options)
 
 
 def test_host_files_are_not_written(guest: Machine, tmp_path: Path) -> None:
     """Neither in its root, remounted or not, nor elsewhere."""
     mine = tmp_path / "mine"
     mine.write_text("mine")
-    _errno(guest, ["sys", MKDIR, [_text("/tmp/host"), 0o755], None])
+    _errno(guest, sys_call("mkdir", path_in("/tmp/host"), 0o755))
     # The guest may or may not allow the mount itself.
     for where, flags in (("/", MS_REMOUNT), ("/tmp/host", 0)):
         _errno(guest, _mount(where, flags))
@@ -66,7 +61,7 @@ def test_host_files_are_not_written(guest: Machine, tmp_path: Path) -> None:
         for name, flags in (("new", os.O_CREAT), ("mine", 0), ("mine", os.O_TRUNC)):
             path = f"{root}{tmp_path}/{name}"
             assert _errno(guest, ["spill", path, b"evil".hex(), os.O_WRONLY | flags]), path
-        assert _errno(guest, ["sys", UNLINK, [_text(f"{root}{mine}")], None])
+        assert _errno(guest, sys_call("unlink", path_in(f"{root}{mine}")))
     assert [each.name for each in tmp_path.iterdir()] == ["mine"]
     assert mine.read_text() == "mine"
 

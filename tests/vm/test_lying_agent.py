@@ -1,6 +1,4 @@
-"""A real guest with a lying agent: every lie is an error of the guest, at the latest by the
-deadline.
-"""
+"""A real guest with a lying agent: every lie is an error of the guest by the deadline."""
 
 from __future__ import annotations
 
@@ -15,6 +13,7 @@ import pytest
 from conformance.results.outcome import Blame, Outcome
 from conformance.session.worker.blame import explain
 from host.deadline import Deadline
+from tests.vm.booting import boot
 from vm.errors import AgentStuck, ChannelBroken, VmError
 from vm.guest.version import NATIVE, versions
 from vm.machine import Machine, MachineSpec
@@ -22,7 +21,6 @@ from vm.qemu import command_line, root_archive
 
 pytestmark = pytest.mark.kernel
 
-BOOT_SECONDS = 120.0
 ANSWER_SECONDS = 2.0
 # Seconds for the diagnosis, in addition to the deadline.
 PATIENCE = 60.0
@@ -98,9 +96,7 @@ def guest(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         python = root_archive.interpreter()
         archive = root_archive.root_archive(python, tmp_path_factory.mktemp("root"))
         spec = MachineSpec(built_kernel.image, root=archive)
-        directory = tmp_path_factory.mktemp("guest")
-        deadline = Deadline(BOOT_SECONDS, "boot")
-        with Machine.boot(spec, directory=directory, deadline=deadline) as guest:
+        with boot(spec, tmp_path_factory.mktemp("guest")) as guest:
             yield guest
 
 

@@ -13,13 +13,13 @@ import pytest
 from host.deadline import Deadline
 from host.kernel_reports import ReportKind
 from tests.processes import naming
+from tests.vm.booting import boot
 from vm.errors import BootFailed, CallRefused, ChannelBroken, GuestCrashed, QemuDied
 from vm.machine import Machine, MachineSpec
 
 pytestmark = pytest.mark.kernel
 
 PAUSE = 34
-BOOT_SECONDS = 90.0
 
 
 def test_facts(machine: Machine) -> None:
@@ -97,7 +97,7 @@ def test_boot_timeout_leaves_no_qemu(spec: MachineSpec, tmp_path: Path) -> None:
 
 
 def test_close_is_final(spec: MachineSpec, tmp_path: Path) -> None:
-    machine = Machine.boot(spec, directory=tmp_path, deadline=Deadline(BOOT_SECONDS, "boot"))
+    machine = boot(spec, tmp_path)
     pid = machine.pid
     machine.close()
     machine.close()

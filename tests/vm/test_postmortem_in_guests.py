@@ -13,11 +13,11 @@ import pytest
 from host.deadline import Deadline
 from kernels.store.store import default_root
 from tests.drills import provoke
+from tests.vm.booting import boot
 from vm import errors
 from vm.machine import Machine
 from vm.qemu.command_line import MachineSpec
 from vm.qemu.root_archive import interpreter, root_archive
-from vm.snapshots.files import Snapshots
 
 # Seconds for a guest to power off on a busy host.
 _ENDS = 20.0
@@ -36,9 +36,7 @@ def module() -> Path:
 @pytest.fixture
 def machine(spec: MachineSpec, module: Path, tmp_path: Path) -> Iterator[Machine]:
     """A guest of its own, with the hazard module."""
-    states = Snapshots(default_root() / "snapshots")
-    boot = Deadline(90, "boot")
-    with Machine.boot(spec, directory=tmp_path, deadline=boot, snapshots=states) as machine:
+    with boot(spec, tmp_path, default_root() / "snapshots") as machine:
         provoke.insert(machine, module)
         machine.mark("drill")
         yield machine
@@ -132,7 +130,7 @@ def test_failing_qemu_is_the_hosts_fault(
 ) -> None:
     broken = MachineSpec(spec.kernel, root=spec.root, qemu=provoke.fake_qemu(tmp_path, script))
     with pytest.raises(errors.QemuDied, match=message):
-        Machine.boot(broken, directory=tmp_path, deadline=Deadline(60, "boot"))
+        boot(broken, tmp_path)
 
 
 def test_silent_kernel(spec: MachineSpec, tmp_path: Path) -> None:

@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from host.deadline import Deadline
+from tests.vm.booting import boot
 from vm.machine import Machine, MachineSpec
 from vm.qemu.root_archive import interpreter, root_archive
 from vm.snapshots import policy
-from vm.snapshots.files import RECORD, STATE, Snapshots
+from vm.snapshots.files import RECORD, STATE
 
 pytestmark = pytest.mark.kernel
-
-BOOT_SECONDS = 90.0
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +24,9 @@ def spec(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Machine
     return MachineSpec(kernel=built_kernel.image, root=root)
 
 
-def boot(spec: MachineSpec, snapshots: Path, directory: Path) -> Machine:
-    deadline = Deadline(BOOT_SECONDS, "boot")
-    return Machine.boot(
-        spec, directory=directory, deadline=deadline, snapshots=Snapshots(snapshots)
-    )
-
-
-def start_of(spec: MachineSpec, snapshots: Path, directory: Path) -> str:
+def start_of(spec: MachineSpec, directory: Path, snapshots: Path) -> str:
     """How a machine comes up."""
-    with boot(spec, snapshots, directory) as machine:
+    with boot(spec, directory, snapshots) as machine:
         # It resumes after saving.
         machine.call("", [["ping"]])
         return machine.start
@@ -45,13 +36,13 @@ def start_of(spec: MachineSpec, snapshots: Path, directory: Path) -> str:
 def saved(spec: MachineSpec, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the snapshot of this machine."""
     directory = tmp_path_factory.mktemp("snapshots")
-    assert start_of(spec, directory, tmp_path_factory.mktemp("first")) == "booted"
+    assert start_of(spec, tmp_path_factory.mktemp("first"), directory) == "booted"
     return directory
 
 
 @pytest.fixture
 def restored(spec: MachineSpec, saved: Path, tmp_path: Path) -> Iterator[Machine]:
-    with boot(spec, saved, tmp_path) as machine:
+    with boot(spec, tmp_path, saved) as machine:
         assert machine.start == "restored"
         yield machine
 
@@ -94,8 +85,8 @@ def test_clock_is_right(restored: Machine) -> None:
 
 def test_guests_from_one_snapshot_differ(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
     with (
-        boot(spec, saved, tmp_path / "one") as one,
-        boot(spec, saved, tmp_path / "two") as two,
+        boot(spec, tmp_path / "one", saved) as one,
+        boot(spec, tmp_path / "two", saved) as two,
     ):
         assert one.start == two.start == "restored"
         uuids = {_read(machine, "/proc/sys/kernel/random/uuid") for machine in (one, two)}
@@ -116,7 +107,7 @@ def test_damaged_snapshot_is_not_used(spec: MachineSpec, saved: Path, tmp_path: 
     with state.open("r+b") as file:
         file.seek(state.stat().st_size // 2)
         file.write(b"changed")
-    assert [start_of(spec, saved, tmp_path / name) for name in ("one", "two", "three")] == [
+    assert [start_of(spec, tmp_path / name, saved) for name in ("one", "two", "three")] == [
         "booted: the snapshot could not be used: its checksum is wrong",
         # The next guest saves it again.
         "booted",
@@ -128,18 +119,18 @@ def test_foreign_snapshot_is_not_used(spec: MachineSpec, saved: Path, tmp_path: 
     """Its digest is right, but its guest has another boot id."""
     record = _state(saved).with_name(RECORD)
     honest = record.read_text()
-    with boot(spec, saved, tmp_path / "one") as machine:
+    with boot(spec, tmp_path / "one", saved) as machine:
         boot_id = machine.info["boot_id"]
     record.write_text(honest.replace(boot_id, "0" * len(boot_id)))
-    start = start_of(spec, saved, tmp_path / "two")
+    start = start_of(spec, tmp_path / "two", saved)
     assert start.startswith("booted: the snapshot could not be used: its guest has")
-    assert start_of(spec, saved, tmp_path / "three") == "booted"
+    assert start_of(spec, tmp_path / "three", saved) == "booted"
 
 
 def test_unwritable_directory(spec: MachineSpec, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with boot(spec, blocked, tmp_path / "guest") as machine:
+    with boot(spec, tmp_path / "guest", blocked) as machine:
         assert machine.start.startswith("booted: the snapshot could not be saved: ")
         machine.call("", [["ping"]])
         machine.pristine()
@@ -152,7 +143,7 @@ def test_save_timeout(
 ) -> None:
     """Whenever saving is interrupted, the guest resumes or boots again."""
     monkeypatch.setattr(policy, "_SAVE_S", seconds)
-    with boot(spec, tmp_path / "snapshots", tmp_path / "guest") as machine:
+    with boot(spec, tmp_path / "guest", tmp_path / "snapshots") as machine:
         machine.call("", [["spawn", "a"]])
         machine.check(machine.mark("here"))
         saved = bool(list(tmp_path.glob(f"snapshots/*/{STATE}")))
@@ -164,7 +155,7 @@ def test_save_timeout(
 
 def test_restored_guest_leaves_nothing(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
-    with boot(spec, saved, tmp_path / "guest") as machine:
+    with boot(spec, tmp_path / "guest", saved) as machine:
         pid = machine.pid
     assert pid
     assert not Path(f"/proc/{pid}").exists()
