@@ -21,6 +21,7 @@ from host.deadline import Deadline
 from kernels.build.out_of_tree_modules import ensure_module
 from kernels.request import Request
 from kernels.store.store import Store
+from tests.shell_scripts import write_script
 
 HAZARD = Path(__file__).parents[2] / "fixtures" / "user_modules" / "hazard"
 #: The process whose calls provoke hazards, and that some of them never let return.
@@ -128,12 +129,8 @@ def fake_qemu(directory: Path, script: str) -> Path:
     one.
     """
     real = shutil.which("qemu-system-x86_64")
-    directory.mkdir(parents=True, exist_ok=True)
-    fake = directory / "qemu-system-x86_64"
     asked = 'case "$*" in *-version* | *help*) exec "$QEMU" "$@";; esac'
-    fake.write_text(f"#!/bin/sh\nQEMU={real}\n{asked}\n{script}\n")
-    fake.chmod(0o755)
-    return fake
+    return write_script(directory / "qemu-system-x86_64", f"QEMU={real}\n{asked}\n{script}")
 
 
 def silent_kernel(image: Path) -> Path:

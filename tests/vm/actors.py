@@ -39,6 +39,19 @@ SECONDS = 30
 GETPID = sys_call("getpid")
 
 
+def start_agent(code: str, port: socket.socket, *words: str) -> subprocess.Popen[str]:
+    """Run a part of the agent, with its end of a port as standard input."""
+    with port:
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *words],
+            stdin=port.fileno(),
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+
+
 class Host:
     """The host's end of an actor's port."""
 
@@ -47,15 +60,7 @@ class Host:
     def __init__(self) -> None:
         self.end, theirs = socket.socketpair()
         self.end.settimeout(SECONDS)
-        self.actor = subprocess.Popen(
-            [sys.executable, "-c", _ACTOR],
-            stdin=theirs.fileno(),
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env={"PYTHONPATH": str(ROOT)},
-        )
-        theirs.close()
+        self.actor = start_agent(_ACTOR, theirs)
         self._decoder = wire.Decoder()
         self._number = 0
         assert wire.unpack(self.receive()) == {"id": 0, "hello": self.actor.pid}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.shell_scripts import lines_of, write_script
 from vm.errors import AcceleratorTrouble
 from vm.qemu.accelerator import TCG, Accelerator, Verdict, choose_accelerator
 
@@ -28,12 +29,10 @@ class Host:
         self.qemu = root / "qemu"
 
     def install(self, behaviour: str) -> None:
-        self.qemu.write_text(f'#!/bin/sh\necho "$@" >> {self.root}/starts\n{behaviour}\n')
-        self.qemu.chmod(0o755)
+        write_script(self.qemu, f'echo "$@" >> {self.root}/starts\n{behaviour}')
 
     def starts(self) -> int:
-        log = self.root / "starts"
-        return len(log.read_text().splitlines()) if log.exists() else 0
+        return len(lines_of(self.root / "starts"))
 
     def choose(self, seconds: float = 20.0) -> Accelerator:
         return choose_accelerator(

@@ -6,8 +6,6 @@ import errno
 import os
 import pty
 import signal
-import subprocess
-import sys
 import time
 import tty
 from collections.abc import Iterator
@@ -17,12 +15,13 @@ from typing import Any
 
 import pytest
 
+from conformance.ops.calls import sys_call
 from host.deadline import Deadline
+from tests.vm.actors import GETPID, SECONDS, start_agent
 from vm.agent.agent import Agent
 from vm.agent.channel import Channel
 from vm.errors import ActorDied, CallRefused
 
-ROOT = Path(__file__).parents[2]
 _SUPERVISOR = """
 import sys
 from vm.guest import port, supervisor
@@ -31,8 +30,6 @@ port._found = dict([word.split("=") for word in sys.argv[1:]])
 supervisor.open_to_all_users = lambda: {"p1": port._found["p1"]}
 supervisor.Supervisor(port.Port(0)).serve()
 """
-SECONDS = 30
-GETPID = ["sys", 39, [], None]
 
 
 class _Terminal:
@@ -66,24 +63,18 @@ class Host:
         ours, theirs = socketpair()
         self.terminals = [_Terminal() for _ in range(3)]
         devices = [f"p{n}={os.ttyname(each.theirs)}" for n, each in enumerate(self.terminals, 1)]
-        self.supervisor = subprocess.Popen(
-            [sys.executable, "-c", _SUPERVISOR, *devices[:2]],
-            stdin=theirs.fileno(),
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env={"PYTHONPATH": str(ROOT)},
-        )
-        theirs.close()
+        self.supervisor = start_agent(_SUPERVISOR, theirs, *devices[:2])
         ports: list[Any] = [ours, *self.terminals]
         self.agent = Agent([Channel(each) for each in ports], ["p0", "p1", "p2", "p3"])
-        self.agent.hello(self.limit())
-
-    def limit(self) -> Deadline:
-        return Deadline(SECONDS, "answer")
+        self.agent.hello(Deadline(SECONDS, "answer"))
 
     def call(self, actor: str, *calls: Any) -> list[dict[str, Any]]:
-        return self.agent.call(actor, calls, (), self.limit())
+        return self.agent.call(actor, calls, (), Deadline(SECONDS, "answer"))
+
+    def spawn(self, actor: str) -> int:
+        """The process id of a new actor."""
+        (spawned,) = self.call("", ["spawn", actor])
+        return int(spawned["value"])
 
     def close(self) -> None:
         self.agent.close()
@@ -100,58 +91,52 @@ def host() -> Iterator[Host]:
 
 
 def test_spawn_call_and_kill(host: Host) -> None:
-    (spawned,) = host.call("", ["spawn", "a"])
-    (pid,) = host.call("a", GETPID)
-    assert pid["value"] == spawned["value"] != host.supervisor.pid
+    pid = host.spawn("a")
+    (answer,) = host.call("a", GETPID)
+    assert answer["value"] == pid != host.supervisor.pid
     (killed,) = host.call("", ["kill", "a", signal.SIGKILL])
     assert (killed["value"], killed["errno"]) == (signal.SIGKILL, 0)
     with pytest.raises(ProcessLookupError):
-        os.kill(pid["value"], 0)
+        os.kill(pid, 0)
 
 
 def test_actor_inherits_no_descriptors(host: Host) -> None:
-    host.call("", ["spawn", "a"])
-    (pid,) = host.call("a", GETPID)
-    descriptors = Path(f"/proc/{pid['value']}/fd").iterdir()
+    descriptors = Path(f"/proc/{host.spawn('a')}/fd").iterdir()
     held = {str(each.readlink()) for each in descriptors}
     assert os.ttyname(host.terminals[0].theirs) in held
     assert not any(name.startswith("socket:") for name in held)
 
 
 def test_end_of_an_actor_is_reported(host: Host) -> None:
-    host.call("", ["spawn", "a"])
-    (pid,) = host.call("a", GETPID)
+    pid = host.spawn("a")
     with pytest.raises(ActorDied, match="SIGSEGV"):
-        host.call("a", ["sys", 62, [pid["value"], signal.SIGSEGV], None])
-    host.call("", ["spawn", "b"])
+        host.call("a", ["sys", 62, [pid, signal.SIGSEGV], None])
+    host.spawn("b")
     assert host.call("b", ["exit", 3])[0]["value"] == 0
 
 
 def test_port_that_appears_late(host: Host) -> None:
-    host.call("", ["spawn", "a"])
-    (spawned,) = host.call("", ["spawn", "b"])
-    assert host.call("b", GETPID)[0]["value"] == spawned["value"]
+    host.spawn("a")
+    pid = host.spawn("b")
+    assert host.call("b", GETPID)[0]["value"] == pid
     with pytest.raises(CallRefused, match="no virtio port named 'p3'"):
-        host.call("", ["spawn", "c"])
+        host.spawn("c")
     assert host.call("", ["ping"])[0]["value"] == host.supervisor.pid
 
 
 def test_kill_fails(host: Host) -> None:
-    host.call("", ["spawn", "a"])
+    pid = host.spawn("a")
     (refused,) = host.call("", ["kill", "a", 99])
     assert refused["errno"] == errno.EINVAL
-    (pid,) = host.call("a", GETPID)
-    os.kill(pid["value"], signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     time.sleep(0.1)
-    (gone,) = host.call("", ["look", pid["value"], 4096, 1])
+    (gone,) = host.call("", ["look", pid, 4096, 1])
     assert gone["errno"] == errno.ESRCH
 
 
 def test_supervisor_reads_memory_of_actors(host: Host) -> None:
-    host.call("", ["spawn", "a"])
-    (where,) = host.call("a", ["sys", 9, [0, 4096, 3, 0x22, -1, 0], None])
+    pid = host.spawn("a")
+    (where,) = host.call("a", sys_call("mmap", 0, 4096, 3, 0x22, -1, 0))
     host.call("a", ["poke", where["value"], "abcd"])
-    (pid,) = host.call("a", GETPID)
-    looks = [["look", pid["value"], address, 2] for address in (where["value"], 16)]
-    seen, missing = host.call("", *looks)
+    seen, missing = host.call("", ["look", pid, where["value"], 2], ["look", pid, 16, 2])
     assert (seen["data"], missing["errno"]) == ("abcd", errno.EFAULT)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.shell_scripts import write_script
 from vm.errors import CommandLineTooLong, QemuMissing, VirtmeMissing
 from vm.qemu.accelerator import Accelerator, Verdict
 from vm.qemu.command_line import Export, MachineSpec, kernel_command_line, qemu_argv
@@ -16,9 +17,7 @@ from vm.qemu.command_line import Export, MachineSpec, kernel_command_line, qemu_
 def spec(tmp_path: Path) -> MachineSpec:
     kernel = tmp_path / "bzImage"
     kernel.write_bytes(b"kernel")
-    qemu = tmp_path / "qemu-system-x86_64"
-    qemu.write_text("#!/bin/sh\n")
-    qemu.chmod(0o755)
+    qemu = write_script(tmp_path / "qemu-system-x86_64", "")
     return MachineSpec(kernel, qemu=qemu, python=Path("/opt/my python/bin/python3"), actors=2)
 
 
@@ -90,7 +89,9 @@ def test_appended_arguments_come_before_init(spec: MachineSpec) -> None:
     assert kernel_command_line(longer) == line
 
 
-def test_root_archive(spec: MachineSpec, tmp_path: Path) -> None:
+def test_initramfs_and_root_archive(spec: MachineSpec, tmp_path: Path) -> None:
+    argv = _argv(replace(spec, initramfs=tmp_path / "i.cpio"))
+    assert _value(argv, "-initrd") == str(tmp_path / "i.cpio")
     rooted = replace(spec, root=tmp_path / "root.cpio")
     booted = _argv(rooted)
     assert _value(booted, "-initrd") == str(tmp_path / "root.cpio")
@@ -101,11 +102,6 @@ def test_root_archive(spec: MachineSpec, tmp_path: Path) -> None:
     assert _value(saved, "-incoming") == "fd:5"
     assert "-initrd" not in saved
     assert _value(saved, "-append") == _value(booted, "-append")
-
-
-def test_initramfs(spec: MachineSpec, tmp_path: Path) -> None:
-    argv = _argv(replace(spec, initramfs=tmp_path / "i.cpio"))
-    assert _value(argv, "-initrd") == str(tmp_path / "i.cpio")
 
 
 def test_command_line_has_a_limit(spec: MachineSpec) -> None:

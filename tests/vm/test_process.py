@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,6 +39,14 @@ def test_qemu_dies_with_the_host_process(tmp_path: Path, end: signal.Signals) ->
     wait_for(lambda: gone(pid), "end of the program")
 
 
+@pytest.fixture
+def sleeping(tmp_path: Path) -> Iterator[Qemu]:
+    """A program that sleeps until it is killed."""
+    qemu = Qemu(["/bin/sh", "-c", "sleep 600"], tmp_path / "log")
+    yield qemu
+    qemu.kill()
+
+
 def test_kill_is_complete_and_idempotent(tmp_path: Path) -> None:
     qemu = Qemu(["/bin/sh", "-c", "sleep 600 & echo $!; wait"], tmp_path / "log")
     wait_for(qemu.output, "start of the program")
@@ -56,27 +64,22 @@ def test_status_and_output(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text().startswith("/bin/sh -c 'echo bad luck")
 
 
-def test_waiting_has_an_end(tmp_path: Path) -> None:
-    qemu = Qemu(["/bin/sleep", "600"], tmp_path / "log")
+def test_waiting_has_an_end(sleeping: Qemu) -> None:
     began = time.monotonic()
-    assert qemu.wait(0.05) is None
-    qemu.kill()
+    assert sleeping.wait(0.05) is None
+    sleeping.kill()
     assert time.monotonic() - began < 10
 
 
-def test_cpu_time_of_an_ending_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpu_time_of_an_ending_process(sleeping: Qemu, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads disappear during the scan, and no file stays open."""
-    qemu = Qemu(["/bin/sh", "-c", "sleep 600"], tmp_path / "log")
-    try:
-        assert qemu.cpu_time().threads
-        monkeypatch.setattr("vm.qemu.process.Path.read_text", _no_such_process)
-        assert not qemu.cpu_time().threads
-    finally:
-        qemu.kill()
 
+    def no_such_process(path: Path) -> str:
+        raise ProcessLookupError(path)
 
-def _no_such_process(path: Path) -> str:
-    raise ProcessLookupError(path)
+    assert sleeping.cpu_time().threads
+    monkeypatch.setattr("vm.qemu.process.Path.read_text", no_such_process)
+    assert not sleeping.cpu_time().threads
 
 
 def forked(check: Callable[[], bool]) -> bool:
@@ -108,21 +111,18 @@ def test_forked_process_sees_the_exit_status(tmp_path: Path, text: str, status: 
     assert qemu.wait(30.0) == status
 
 
-def test_forked_process_can_kill(tmp_path: Path) -> None:
-    qemu = Qemu(["/bin/sleep", "600"], tmp_path / "log")
-
+def test_forked_process_can_kill(sleeping: Qemu) -> None:
     def check() -> bool:
-        qemu.kill()
-        qemu.kill()
-        return qemu.wait(0) == -signal.SIGKILL
+        sleeping.kill()
+        sleeping.kill()
+        return sleeping.wait(0) == -signal.SIGKILL
 
     assert forked(check)
-    assert qemu.wait(0) == -signal.SIGKILL
+    assert sleeping.wait(0) == -signal.SIGKILL
 
 
-def test_reaped_process_counts_as_killed(tmp_path: Path) -> None:
-    qemu = Qemu(["/bin/sleep", "600"], tmp_path / "log")
-    qemu.kill()
-    qemu._process.returncode = None
-    assert forked(lambda: not qemu.alive() and qemu.wait(0) == -signal.SIGKILL)
-    qemu._process.returncode = -signal.SIGKILL
+def test_reaped_process_counts_as_killed(sleeping: Qemu) -> None:
+    sleeping.kill()
+    sleeping._process.returncode = None
+    assert forked(lambda: not sleeping.alive() and sleeping.wait(0) == -signal.SIGKILL)
+    sleeping._process.returncode = -signal.SIGKILL

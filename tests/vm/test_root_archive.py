@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.shell_scripts import write_script
 from vm.qemu import elf
 from vm.qemu import root_archive as root
 from vm.qemu.root_archive import NoArchive, interpreter, root_archive
@@ -69,17 +70,10 @@ def test_changed_file_rebuilds_the_archive(tmp_path: Path, monkeypatch: pytest.M
     assert b"second = 2" in root_archive(interpreter(), tmp_path / "cache").read_bytes()
 
 
-def _fake_python(directory: Path, script: str) -> Path:
-    python = directory / "python"
-    python.write_text(f"#!/bin/sh\n{script}\n")
-    python.chmod(0o755)
-    return python
-
-
 def test_failing_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its message is in English."""
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    python = _fake_python(tmp_path, 'echo "its locale is $LC_ALL" >&2; exit 1')
+    python = write_script(tmp_path / "python", 'echo "its locale is $LC_ALL" >&2; exit 1')
     with pytest.raises(NoArchive, match=r"its locale is C$"):
         root_archive(python, tmp_path / "cache")
 
@@ -119,7 +113,7 @@ def test_missing_files_are_left_out(tmp_path: Path) -> None:
     there = tmp_path / "there.py"
     there.write_text("")
     named = f'["{there}", "{tmp_path}/absent.so", "{tmp_path}"]'
-    needed = root._needed(_fake_python(tmp_path, f"echo '{named}'"))
+    needed = root._needed(write_script(tmp_path / "python", f"echo '{named}'"))
     assert there in needed
     assert not {tmp_path / "absent.so", tmp_path} & set(needed)
 

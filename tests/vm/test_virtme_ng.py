@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.shell_scripts import lines_of, write_script
 from vm.qemu import virtme_ng
 from vm.qemu.virtme_ng import virtme_command
 
@@ -28,19 +29,12 @@ class Host:
         for file in (self.kernel, self.qemu, self.package, self.boot_id, self.nr_open):
             file.write_text(file.name)
         self.program = directory / "virtme-run"
-        self.answer(ANSWER)
-
-    def answer(self, output: str) -> None:
-        """Set what virtme-run prints."""
-        log = self.directory / "runs"
-        self.program.write_text(f'#!/bin/sh\necho "$*" >> {log}\necho "{output}"\n')
-        self.program.chmod(0o755)
+        write_script(self.program, f'echo "$*" >> {self.directory}/runs\necho "{ANSWER}"')
 
     @property
     def runs(self) -> int:
         """How often virtme-run was started."""
-        log = self.directory / "runs"
-        return len(log.read_text().splitlines()) if log.exists() else 0
+        return len(lines_of(self.directory / "runs"))
 
     def command(self, memory: int = 512) -> object:
         """The command as seen by a fresh process."""
