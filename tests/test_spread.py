@@ -45,12 +45,13 @@ def test_death_after_a_result_does_not_count_for_its_case(tmp_path: Path) -> Non
     with_plugin(
         tmp_path,
         "import os, signal, pytest\n"
-        "from conformance.session.controller.controller import RESULT\n"
+        "from conformance.session.controller.controller import DATA\n"
         "from conformance.session.pool.worker_process import ReportForwarder\n"
         "tell = ReportForwarder.pytest_runtest_logreport\n"
         "def dies(self, report):\n"
         "    tell(self, report)\n"
-        "    if hasattr(report, RESULT) and not os.path.exists(os.environ['UEVT_DEAD']):\n"
+        "    ended = 'result' in getattr(report, DATA, {})\n"
+        "    if ended and not os.path.exists(os.environ['UEVT_DEAD']):\n"
         "        open(os.environ['UEVT_DEAD'], 'x')\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "ReportForwarder.pytest_runtest_logreport = dies\n",

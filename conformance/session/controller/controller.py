@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import pytest
 
@@ -43,13 +43,8 @@ from conformance.session.time_limits import Lost, RunLimit
 from host.text import one_line
 from kernels.store.store import default_root
 
-# Attributes of pytest reports that carry our data between processes.
-RESULT = "uevt_result"
-FIRST = "uevt_first"
-OTHER_RESULTS = "uevt_beside"
-CONTRADICTIONS = "uevt_contradictions"
-START = "uevt_start"
-CASE_STARTED = "uevt_begun"
+# The attribute of pytest reports that carries our data between processes, see CaseHooks.
+DATA = "uevt"
 
 
 class Controller:
@@ -179,35 +174,33 @@ class Controller:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record what a worker reports."""
-        begun = getattr(report, CASE_STARTED, None)
-        if begun is not None:
-            self._running[report.nodeid] = Running(*begun)
-            self._recorder.journal.running(*begun)
-        plain = getattr(report, RESULT, None)
-        if plain is not None:
-            self._record_result(CaseResult.from_json(plain), report)
-        if hasattr(report, OTHER_RESULTS):
-            self._record_other_results(report)
+        data: Mapping[str, Any] = getattr(report, DATA, {})
+        if "begun" in data:
+            self._running[report.nodeid] = Running(*data["begun"])
+            self._recorder.journal.running(*data["begun"])
+        if "result" in data:
+            self._record_result(report.nodeid, CaseResult.from_json(data["result"]), data["first"])
+        if "others" in data:
+            self._record_other_results(data)
 
-    def _record_result(self, result: CaseResult, report: pytest.TestReport) -> None:
-        running = self._running.pop(report.nodeid)
-        self._reported.add(report.nodeid)
+    def _record_result(self, nodeid: str, result: CaseResult, first: object) -> None:
+        running = self._running.pop(nodeid)
+        self._reported.add(nodeid)
         if self._deaths.get(running):
             result = settle(worker_died(running), result)
-        first = getattr(report, FIRST)
         if first is not None:
             self._recorder.journal.attempt(CaseResult.from_json(first))
         if result.not_built:
             self._recorder.not_built(self.target.without_user_events)
         self._record_case(result)
 
-    def _record_other_results(self, report: pytest.TestReport) -> None:
-        for plain in getattr(report, OTHER_RESULTS):
+    def _record_other_results(self, data: Mapping[str, Any]) -> None:
+        for plain in data["others"]:
             # Counted once for all guests, though it was not selected.
             self._record_other(self._recorder.located(CaseResult.from_json(plain)))
-        for found in getattr(report, CONTRADICTIONS):
-            self._recorder.contradiction(decode(Contradiction, found, CONTRADICTIONS))
-        self._recorder.guest_started(getattr(report, START))
+        for found in data["contradictions"]:
+            self._recorder.contradiction(decode(Contradiction, found, "contradictions"))
+        self._recorder.guest_started(data["start"])
 
     def _record_other(self, result: CaseResult) -> None:
         self._other += self._recorder.other_result(result)

@@ -16,14 +16,7 @@ from conformance.results.case_result import CaseResult
 from conformance.results.json_codec import encode
 from conformance.results.outcome import NOT_OK, Outcome
 from conformance.runner.case_location import failing_line, located
-from conformance.session.controller.controller import (
-    CASE_STARTED,
-    CONTRADICTIONS,
-    FIRST,
-    OTHER_RESULTS,
-    RESULT,
-    START,
-)
+from conformance.session.controller.controller import DATA
 from conformance.session.selection import CaseSelection, case_id, case_of, tier_of
 from conformance.session.worker.worker import Worker
 from vm.errors import VmError
@@ -95,8 +88,9 @@ class CaseHooks:
         item.ihook.pytest_runtest_logreport(report=_started_report(item, case))
         result, first = self._worker.run(case, case_id(case, item), attempt)
         result = located(result, function, line)
-        report = _result_report(item, result, first)
-        self._attach_other_results(report)
+        report = _result_report(item, result)
+        plain = {"result": result.to_json(), "first": None if first is None else first.to_json()}
+        setattr(report, DATA, plain | self._other_results())
         item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=where)
         return True
@@ -113,16 +107,16 @@ class CaseHooks:
         """Run the remaining probes and report their results."""
         self._worker.finish()
         report = pytest.TestReport(session.nodeid, ("", None, ""), {}, "passed", None, "teardown")
-        self._attach_other_results(report)
+        setattr(report, DATA, self._other_results())
         session.config.hook.pytest_runtest_logreport(report=report)
 
-    def _attach_other_results(self, report: pytest.TestReport) -> None:
-        """Attach results that belong to no case to a report."""
-        setattr(
-            report, OTHER_RESULTS, [each.to_json() for each in self._worker.take_other_results()]
-        )
-        setattr(report, CONTRADICTIONS, encode(self._worker.contradictions))
-        setattr(report, START, self._worker.start)
+    def _other_results(self) -> dict[str, Any]:
+        """Results that belong to no case, contradicted switches, and how the guest started."""
+        return {
+            "others": [each.to_json() for each in self._worker.take_other_results()],
+            "contradictions": encode(self._worker.contradictions),
+            "start": self._worker.start,
+        }
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -148,14 +142,12 @@ def _location(item: pytest.Item) -> tuple[str, int | None, str]:
 def _started_report(item: pytest.Item, case: Case) -> pytest.TestReport:
     """The report that a case begins: the worker may die in it."""
     report = pytest.TestReport(item.nodeid, _location(item), {}, "passed", None, "setup")
-    setattr(report, CASE_STARTED, (case_id(case, item), case.tier.value))
+    setattr(report, DATA, {"begun": (case_id(case, item), case.tier.value)})
     return report
 
 
-def _result_report(
-    item: pytest.Item, result: CaseResult, first: CaseResult | None
-) -> pytest.TestReport:
-    """The report of a case, which carries its result to the controller."""
+def _result_report(item: pytest.Item, result: CaseResult) -> pytest.TestReport:
+    """The report of a case for pytest."""
     longrepr: Any = None
     outcome = "passed"
     if result.outcome in NOT_OK:
@@ -173,6 +165,4 @@ def _result_report(
     )
     if result.outcome is Outcome.XFAIL:
         report.wasxfail = result.reason
-    setattr(report, RESULT, result.to_json())
-    setattr(report, FIRST, None if first is None else first.to_json())
     return report
