@@ -1,4 +1,4 @@
-"""The specification has every case once, for the kernels that it applies to."""
+"""The specification has every case once, for its kernels; docs/cases.md counts them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 from conformance.cases.case import surface as declare
 from conformance.cases.case import variants
 from conformance.cases.discovery import all_cases, case_modules
+from conformance.report.specification import level_table
 from conformance.report.specification.page import profiles, render, surfaces
+from tests.cases.variants import all_variants
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +73,18 @@ def test_text_is_escaped() -> None:
     assert "Chapters & <b>more</b>." in unescape(text)
     assert "1 sentences, 2 with variants" in text
     assert '<span class="chip">detail</span>' in text
+
+
+@pytest.fixture(scope="module")
+def table() -> str:
+    return level_table.render(surfaces(case_modules()))
+
+
+def test_the_committed_table_is_up_to_date(table: str) -> None:
+    assert level_table.FILE.read_text(encoding="utf-8") == table, "stale: run `make docs`"
+
+
+def test_every_variant_is_counted(table: str) -> None:
+    found = all_variants()
+    cases = len({each.case.id for each in found})
+    assert table.splitlines()[-1].endswith(f"| {cases:,} ({len(found):,}) |")

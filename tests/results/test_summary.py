@@ -1,4 +1,4 @@
-"""The published record of a run."""
+"""The published record of a run, and those in docs/results; `make matrix` refreshes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from conformance.results import summary
+from conformance.results.case_result import CASE_ID
 from conformance.results.errors import ReportError
+from conformance.results.frozen import DOCS
 from conformance.results.outcome import Outcome
 from conformance.results.summary import RecordedCase, Summary
 from tests.report.samples import case, head, run, stored
@@ -61,3 +63,15 @@ def test_a_missing_run_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFi
     assert "results.json" in capsys.readouterr().err
     assert summary.main([str(tmp_path)]) == 2
     assert "usage" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "path", sorted((DOCS / "results").glob("*.json")), ids=lambda path: path.stem
+)
+def test_a_recorded_run_passed(path: Path) -> None:
+    record = Summary.read(path)
+    assert (record.kernel, record.verdict) == (path.stem, "PASS")
+    outcomes = {case.outcome for case in record.cases.values()}
+    assert outcomes <= {"PASS", "XFAIL", "SKIP", "CHANGED", "NOTE"}
+    assert all(map(CASE_ID.fullmatch, record.cases))
+    assert path.read_text() == record.to_text()

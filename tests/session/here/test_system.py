@@ -1,4 +1,4 @@
-"""Claiming the running system: who may, and what a killed run leaves."""
+"""Claiming the running system: who may, what a killed run leaves, and events of others."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from conformance.cases.case import Facility, Isolation
 from conformance.session.__main__ import main
 from conformance.session.here import privileges, system
 from conformance.session.here.errors import NotPermitted, NotRestored
+from conformance.session.here.foreign_events import event_of, without_events
 from conformance.session.here.system import BorrowedSystem, SystemState
 from conformance.session.target.target import ConflictingOptions, check
 from conformance.session.worker.here_guest import RunningKernelRules
@@ -179,3 +180,30 @@ def test_cases_that_need_another_kernel(
     found = RunningKernelRules(borrowed).unfit(replace(PLAIN, **case))  # type: ignore[arg-type]
     assert why in found
     assert bool(why) == bool(found)
+
+
+DYNAMIC = "u:mine u32 a\nu:theirs char[4] b\np:kprobes/x do_exit\n"
+STATUS = "mine\ntheirs # Used by ftrace\n\nActive: 2\nBusy: 1\n"
+STATUS_6_1 = "1:mine\n2:theirs # Used by perf\n\nActive: 2\nBusy: 1\nMax: 32768\n"
+
+
+@pytest.mark.parametrize(
+    ("shown", "hidden"),
+    [
+        (DYNAMIC, "u:mine u32 a\np:kprobes/x do_exit\n"),
+        (STATUS, "mine\n\nActive: 1\nBusy: 0\n"),
+        (STATUS_6_1, "1:mine\n\nActive: 1\nBusy: 0\nMax: 32768\n"),
+        ("", ""),
+    ],
+)
+def test_events_of_others_and_their_totals_are_hidden(shown: str, hidden: str) -> None:
+    assert without_events(shown, {"theirs"}) == hidden
+    assert without_events(shown, set()) == shown
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [("u:a u8 b", "a"), ("u:a", "a"), ("3:a # Used by ftrace", "a"), ("a", "a"), ("Busy: 1", "")],
+)
+def test_a_line_names_an_event(line: str, name: str) -> None:
+    assert event_of(line) == name
