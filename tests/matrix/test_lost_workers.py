@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
@@ -98,24 +99,17 @@ def test_killed_controller_is_resumed(
     assert "self-check ok: 16 cases" in uevt("matrix", "--resume", out).out
 
 
-def deadly(built: Built, spec: KernelSpec, part: str, *others: Any) -> Judged:
-    """Judge a shard, and die if it has the culprit."""
-    from conformance.session.shards import shard
-
-    if "status.file_mode" in shard(part, built.ids).cases:
-        os._exit(1)
-    return judge(built, spec, part, *others)
-
-
-def unlucky(directory: Path, built: Built, spec: KernelSpec, part: str, *others: Any) -> Judged:
-    """A task whose worker dies four times: twice with both cases, twice with the first one."""
+def deadly(
+    directory: Path, times: float, built: Built, spec: KernelSpec, part: str, *others: Any
+) -> Judged:
+    """Judge a shard, and die so often if it has the culprit."""
     from conformance.session.shards import shard
 
     if "status.file_mode" in shard(part, built.ids).cases:
         died = directory / "died"
         with died.open("a+") as file:
             file.write("x")
-        if died.stat().st_size <= 4:
+        if died.stat().st_size <= times:
             os._exit(1)
     return judge(built, spec, part, *others)
 
@@ -144,8 +138,11 @@ def judged(directory: Path, judging: Any) -> Matrix:
 
 @pytest.mark.filterwarnings("ignore")
 def test_case_whose_workers_died_of_something_else_is_judged(tmp_path: Path) -> None:
-    """dask counts the death of a worker against every task that it has."""
-    matrix = judged(tmp_path, partial(unlucky, tmp_path))
+    """dask counts the death of a worker against every task that it has.
+
+    It dies twice with both cases, and twice with the first one.
+    """
+    matrix = judged(tmp_path, partial(deadly, tmp_path, 4))
     assert matrix.errors == {}
     found = results(tmp_path / "model")["cases"]
     assert {case["outcome"] for case in found} <= {"PASS", "XFAIL"}
@@ -154,7 +151,7 @@ def test_case_whose_workers_died_of_something_else_is_judged(tmp_path: Path) -> 
 
 @pytest.mark.filterwarnings("ignore")
 def test_case_that_kills_workers_is_found(tmp_path: Path) -> None:
-    matrix = judged(tmp_path, deadly)
+    matrix = judged(tmp_path, partial(deadly, tmp_path, math.inf))
     assert matrix.errors == {}
     found = {case["id"]: case for case in results(tmp_path / "model")["cases"]}
     assert len(found) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from argparse import Namespace
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,20 +23,22 @@ from tests.test_shards import results
 pytest.importorskip("distributed")
 
 
-def certificates(directory: Path) -> dict[str, str]:
+@pytest.fixture
+def tls(tmp_path: Path) -> dict[str, Path]:
     """The three files of TLS."""
     from distributed import Security
 
     made = Security.temporary()
-    found = {}
-    for name, text in (
-        ("ca", made.tls_ca_file),
-        ("cert", made.tls_client_cert),
-        ("key", made.tls_client_key),
-    ):
-        (directory / name).write_text(text)
-        found[name] = str(directory / name)
-    return found
+    texts = {"ca": made.tls_ca_file, "cert": made.tls_client_cert, "key": made.tls_client_key}
+    files = {name: tmp_path / name for name in texts}
+    for name, file in files.items():
+        file.write_text(texts[name])
+    return files
+
+
+def options(files: dict[str, Path]) -> list[str]:
+    """The files of TLS as options of our commands."""
+    return [f"--tls-{name}={file}" for name, file in files.items()]
 
 
 def listening(pid: int) -> set[str]:
@@ -54,18 +57,21 @@ def listening(pid: int) -> set[str]:
     return found
 
 
-def test_workers_of_a_scheduler(tmp_path: Path) -> None:
+# Where no scheduler is, and files that hold no keys.
+AT = "tls://127.0.0.1:1"
+NULL = {name: Path("/dev/null") for name in ("ca", "cert", "key")}
+
+
+def test_workers_of_a_scheduler(tmp_path: Path, tls: dict[str, Path]) -> None:
     """With TLS, as between machines."""
     place, out = Runs(tmp_path, "model"), tmp_path / "out"
-    files = certificates(tmp_path)
-    tls = [f"--tls-{name}={file}" for name, file in files.items()]
-    named = {"ca-file": "ca", "cert": "cert", "key": "key"}
-    given = [f"--tls-{option}={files[name]}" for option, name in named.items()]
+    given = [word.replace("--tls-ca=", "--tls-ca-file=") for word in options(tls)]
     with dask_scheduler(place, "--protocol=tls", *given) as (_, at):
         assert at.startswith("tls://")
-        worker = start(place, "worker", at, "--name=first", *tls)
+        worker = start(place, "worker", at, "--name=first", *options(tls))
         words = ["matrix", "model", f"--out={out}", f"-k={EXPRESSION}", "--shards=2"]
-        assert "self-check ok" in ended(start(place, *words, f"--scheduler={at}", *tls))
+        words += [f"--scheduler={at}", *options(tls)]
+        assert "self-check ok" in ended(start(place, *words))
         ours = [
             pid for pid, command in place.processes().items() if "dask scheduler" not in command
         ]
@@ -117,18 +123,8 @@ def test_tls_is_required_off_the_machine(address: str, loopback: bool) -> None:
         (("worker", "nonsense"), "is no address"),
         (("worker", "http://127.0.0.1:80"), "is no address of a scheduler; write tls://HOST:PORT"),
         (("worker", "tls://127.0.0.1", "--tls-ca=a", "--tls-cert=b", "--tls-key=c"), "no address"),
-        (
-            ("worker", "tls://127.0.0.1:1", "--tls-ca=/dev/null", "--tls-cert=no", "--tls-key=no"),
-            "--tls-cert no: No such file or directory",
-        ),
-        (
-            (
-                "worker",
-                "tls://127.0.0.1:1",
-                *(f"--tls-{n}=/dev/null" for n in ("ca", "cert", "key")),
-            ),
-            "the files of TLS cannot be used",
-        ),
+        (("worker", AT, *options({**NULL, "cert": Path("no")})), "--tls-cert no: No such file"),
+        (("worker", AT, *options(NULL)), "the files of TLS cannot be used"),
         (("matrix", "--out=here"), "no kernel named"),
         (("matrix", "6.12"), "no --out"),
         (("matrix", "6.12", "--resume=here"), "--resume takes kernels"),
@@ -147,11 +143,7 @@ def test_tls_is_required_off_the_machine(address: str, loopback: bool) -> None:
     ],
 )
 def test_mistakes_are_refused(
-    uevt: Uevt,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    message: str,
+    uevt: Uevt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: Sequence[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert message in uevt(*words, code=2).err
@@ -160,18 +152,15 @@ def test_mistakes_are_refused(
 
 
 def test_matrix_without_a_scheduler_leaves_nothing(
-    uevt: Uevt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    uevt: Uevt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: dict[str, Path]
 ) -> None:
     """The hint has TLS where that is asked for."""
     monkeypatch.setattr(cluster, "_CONNECT_S", 1)
-    out, tls = (
-        tmp_path / "out",
-        [f"--tls-{name}={file}" for name, file in certificates(tmp_path).items()],
-    )
+    out = tmp_path / "out"
     words = ("matrix", "model", f"--out={out}", "--scheduler")
     plain = uevt(*words, "tcp://127.0.0.1:1", code=3).err
     assert "start it: dask scheduler --host 127.0.0.1" in plain
-    encrypted = uevt(*words, "tls://127.0.0.1:1", *tls, code=3).err
+    encrypted = uevt(*words, AT, *options(tls), code=3).err
     assert "start it: dask scheduler --protocol tls --tls-ca-file FILE" in encrypted
     assert not out.exists()
 
