@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -37,6 +38,7 @@ Subject: change, create and delete
 -gone
 """
 SECOND = "--- a/kernel/fork.c\n+++ b/kernel/fork.c\n@@ -2,2 +2,2 @@\n TWO\n-three\n+THREE\n"
+ALONE = SECOND.replace("TWO", "two")
 OLD_NS = 1_000_000_000_123_456_789
 
 
@@ -65,6 +67,15 @@ def content(tree: Path) -> dict[str, tuple[str, int, int]]:
     }
 
 
+@pytest.fixture
+def kept(tree: Path) -> Iterator[Path]:
+    """The same, which is as it was after the test."""
+    before = content(tree)
+    yield tree
+    assert content(tree) == before
+    assert [path.name for path in tree.parent.iterdir()] == [tree.name]
+
+
 def apply(patches: list[Patch], tree: Path, store: Store) -> None:
     with applying.applied(patches, tree, store):
         pass
@@ -77,23 +88,18 @@ def applied_in_a_process(root: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_patches_are_applied_in_order_and_undone_with_times(tree: Path, store: Store) -> None:
-    before = content(tree)
-    with applying.applied([Patch("change", CHANGE), Patch("second", SECOND)], tree, store):
-        assert (tree / "kernel/fork.c").read_text() == "one\nTWO\nTHREE\n"
-        assert (tree / "kernel/fork.c").stat().st_mtime_ns > OLD_NS
-        assert (tree / "new/deep/file.c").read_text() == "created\n"
-        assert not (tree / "kernel/exit.c").exists()
-    assert content(tree) == before
-    assert not (tree / "new").exists()
-    assert [path.name for path in store.sources.iterdir()] == [tree.name]
+def test_patches_are_applied_in_order_and_undone_with_times(kept: Path, store: Store) -> None:
+    with applying.applied([Patch("change", CHANGE), Patch("second", SECOND)], kept, store):
+        assert (kept / "kernel/fork.c").read_text() == "one\nTWO\nTHREE\n"
+        assert (kept / "kernel/fork.c").stat().st_mtime_ns > OLD_NS
+        assert (kept / "new/deep/file.c").read_text() == "created\n"
+        assert not (kept / "kernel/exit.c").exists()
+    assert not (kept / "new").exists()
 
 
-def test_patches_are_undone_when_the_build_fails(tree: Path, store: Store) -> None:
-    before = content(tree)
-    with pytest.raises(ZeroDivisionError), applying.applied([Patch("change", CHANGE)], tree, store):
+def test_patches_are_undone_when_the_build_fails(kept: Path, store: Store) -> None:
+    with pytest.raises(ZeroDivisionError), applying.applied([Patch("change", CHANGE)], kept, store):
         raise ZeroDivisionError
-    assert content(tree) == before
 
 
 def test_patches_are_undone_after_a_killed_builder(tree: Path, store: Store) -> None:
@@ -110,9 +116,8 @@ def test_patches_are_undone_after_a_killed_builder(tree: Path, store: Store) -> 
 
 @pytest.mark.parametrize("times", range(3, 8))
 def test_undoing_can_be_interrupted_anywhere(
-    tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch, times: int
+    kept: Path, store: Store, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    before = content(tree)
     calls = 0
 
     def interrupted(source: Path, target: Path) -> None:
@@ -126,49 +131,41 @@ def test_undoing_can_be_interrupted_anywhere(
     monkeypatch.setattr(shutil, "copy2", interrupted)
     with (
         pytest.raises(KeyboardInterrupt) if times <= 6 else pytest.raises(ZeroDivisionError),
-        applying.applied([Patch("change", CHANGE)], tree, store),
+        applying.applied([Patch("change", CHANGE)], kept, store),
     ):
         raise ZeroDivisionError
     monkeypatch.undo()
-    journal.undo(tree, store)
-    assert content(tree) == before
+    journal.undo(kept, store)
 
 
-def test_a_patch_that_does_not_apply_names_file_and_hunk(tree: Path, store: Store) -> None:
-    before = content(tree)
+def test_a_patch_that_does_not_apply_names_file_and_hunk(kept: Path, store: Store) -> None:
     bad = CHANGE.replace("-two", "-zwei") + (
         "--- a/kernel/none.c\n+++ b/kernel/none.c\n@@ -1 +1 @@\n-a\n+b\n"
     )
     with pytest.raises(BuildFailed) as caught:
-        apply([Patch("bad", bad)], tree, store)
+        apply([Patch("bad", bad)], kept, store)
     assert str(caught.value).startswith("applying patch bad to linux_9.9.3 failed")
     assert caught.value.tail == (
         "kernel/fork.c: hunk 1, at line 1, does not apply",
         "kernel/none.c: no file to patch",
     )
     assert "FAILED" in caught.value.log.read_text()
-    assert content(tree) == before
 
 
 @pytest.mark.parametrize(
     ("texts", "last_line"),
     [
-        (
-            [SECOND.replace("TWO", "two")] * 2,
-            "kernel/fork.c: reversed (or previously applied) patch detected!",
-        ),
+        ([ALONE] * 2, "kernel/fork.c: reversed (or previously applied) patch detected!"),
         (["words\n"], "Only garbage was found in the patch input."),
     ],
     ids=["applied already", "no diff"],
 )
 def test_unusable_patch_is_refused(
-    tree: Path, store: Store, texts: list[str], last_line: str
+    kept: Path, store: Store, texts: list[str], last_line: str
 ) -> None:
-    before = content(tree)
     with pytest.raises(BuildFailed) as caught:
-        apply([Patch("name", text) for text in texts], tree, store)
+        apply([Patch("name", text) for text in texts], kept, store)
     assert last_line in caught.value.tail[-1]
-    assert content(tree) == before
 
 
 @pytest.mark.parametrize(
@@ -250,19 +247,16 @@ def test_quoted_names_are_refused(tree: Path, store: Store) -> None:
 
 
 def test_failing_patch_of_the_user_is_a_user_mistake(
-    tree: Path, store: Store, tmp_path: Path
+    kept: Path, store: Store, tmp_path: Path
 ) -> None:
-    before = content(tree)
-    first = Patch("ok.diff", SECOND.replace("TWO", "two"), tmp_path / "ok.diff")
+    first = Patch("ok.diff", ALONE, tmp_path / "ok.diff")
     second = Patch("fix.mbox 2/2 (a title)", SECOND, tmp_path / "fix.mbox")
     with pytest.raises(PatchRefused) as caught:
-        apply([first, second], tree, store)
+        apply([first, second], kept, store)
     assert str(caught.value) == (
         "fix.mbox 2/2 (a title) does not apply to linux_9.9.3: "
         "kernel/fork.c: hunk 1, at line 2, does not apply"
     )
-    assert content(tree) == before
-    assert [path.name for path in store.sources.iterdir()] == [tree.name]
 
 
 FORK, EXIT, NEW = "kernel/fork.c", "kernel/exit.c", "new/deep/file.c"
@@ -277,25 +271,22 @@ def seen(tree: Path, store: Store, text: str, before: dict[str, Seen]) -> applyi
     return patched
 
 
-def test_times_follow_content(tree: Path, store: Store) -> None:
-    pristine = content(tree)
-    first = seen(tree, store, CHANGE, {})
+def test_times_follow_content(kept: Path, store: Store) -> None:
+    first = seen(kept, store, CHANGE, {})
     assert set(first.differing) == {FORK, EXIT, NEW}
-    again = seen(tree, store, CHANGE, dict(first.files))
+    again = seen(kept, store, CHANGE, dict(first.files))
     assert again.differing == ()
     assert again.files == first.files
-    edited = seen(tree, store, CHANGE.replace("+TWO", "+Two"), dict(first.files))
+    edited = seen(kept, store, CHANGE.replace("+TWO", "+Two"), dict(first.files))
     assert edited.differing == (FORK,)
     assert edited.files[FORK].mtime_ns > first.files[FORK].mtime_ns
     assert edited.files[NEW] == first.files[NEW]
-    assert content(tree) == pristine
 
 
 def test_file_that_is_no_longer_patched_is_new_to_make(tree: Path, store: Store) -> None:
     pristine = content(tree)
     first = seen(tree, store, CHANGE, {})
-    only = SECOND.replace("TWO", "two")
-    with applying.applied([Patch("second", only)], tree, store, first.files) as patched:
+    with applying.applied([Patch("second", ALONE)], tree, store, first.files) as patched:
         assert set(patched.differing) == {FORK, EXIT, NEW}
         assert (tree / EXIT).stat().st_mtime_ns > first.files[FORK].mtime_ns
         assert set(patched.files) == {FORK}
