@@ -17,6 +17,7 @@ from conformance.results.results_json import NAME, write_results
 from conformance.results.run import RunRecord
 from conformance.session.target.target import kernel_id
 from kernels.errors import UserMistake
+from tests.conftest import Uevt
 from tests.report.export.ktap_reader import read_ktap
 from tests.report.samples import case, head, run
 
@@ -184,23 +185,21 @@ def test_without_out_both_runs_have_a_directory_and_a_latest_link(tmp_path: Path
         assert (tmp_path / "results" / name / "latest" / NAME).is_file()
 
 
-@pytest.mark.parametrize(("kernel", "patch"), [("6.12", []), ("model", [str(DIFF)])])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--kernel", "6.12"], "add --kernel 6.12 --patch FILE"),
+        (["--kernel", "model", "--patch", DIFF], "--against base is for a kernel with --patch"),
+        (
+            ["--image", ROOT, "--patch", DIFF],
+            "--patch is for kernels that are built, and an image is not",
+        ),
+    ],
+)
 def test_comparison_without_patches_is_refused(
-    tmp_path: Path, kernel: str, patch: list[str]
+    uevt: Uevt, words: list[object], message: str
 ) -> None:
-    with pytest.raises(UserMistake, match="--against base is for a kernel with --patch"):
-        run_against.judge(options(tmp_path, patch=patch), kernel, FakeSession(), tmp_path)
-
-
-def test_image_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["run", "--image", str(tmp_path), "--patch", str(DIFF), "--against", "base"]
-    assert main.main(words) == 2
-    assert "--patch is for kernels that are built, and an image is not" in capsys.readouterr().err
-
-
-def test_command_refuses_it_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["run", "--kernel", "6.12", "--against", "base"]) == 2
-    assert "add --kernel 6.12 --patch FILE" in capsys.readouterr().err
+    assert message in uevt("run", *words, "--against", "base", code=2).err
 
 
 def test_several_kernels_have_directories_by_their_ids(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 from conformance.report.export.ktap_stream import KtapRuns, KtapStream
+from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Outcome, SkipReason
 from conformance.results.run import RunRecord
 from tests.report.conftest import Kunit
@@ -19,12 +20,14 @@ from tests.report.samples import UNHURRIED, case, contradiction, head, mixed, ru
 UNBUILT = run(case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT), not_built=True)
 
 
-def streamed(record: RunRecord, *, require: bool = False) -> str:
-    """The stream of a run that ends with this record."""
+def streamed(record: RunRecord, *, require: bool = False, remarks: int = 0) -> str:
+    """The stream of a run that ends with this record; its first results are of no case."""
     stream = io.StringIO()
     view = KtapStream(stream, record.head, require=require)
     view.begin(record.selected)
-    for each in record.cases:
+    for each in record.cases[:remarks]:
+        view.remark(each)
+    for each in record.cases[remarks:]:
         view.case(each)
     view.end(record)
     return stream.getvalue()
@@ -90,27 +93,23 @@ def test_problems_of_the_run_have_an_entry() -> None:
     assert "ebadf_when_disabled" in detail
 
 
-def test_extra_results_are_named_in_the_entry_of_the_run() -> None:
-    stream = io.StringIO()
-    probe = case("dated.persist.probe", Outcome.CRASH, reason="Kernel panic")
-    view = KtapStream(stream, head())
-    view.begin(1)
-    view.remark(probe)
-    view.case(case("write.a"))
-    view.end(run(probe, case("write.a")))
-    assert last(stream.getvalue())[2] == "dated.persist.probe CRASH"
-    assert "# CRASH dated.persist.probe (0.00 s)" in stream.getvalue()
-
-
-def test_extra_results_that_pass_are_no_problem() -> None:
-    loaded = case("module.mine.load")
-    stream = io.StringIO()
-    view = KtapStream(stream, head())
-    view.begin(1)
-    view.remark(loaded)
-    view.case(case("write.a"))
-    view.end(run(loaded, case("write.a")))
-    assert last(stream.getvalue()) == (True, "", "")
+@pytest.mark.parametrize(
+    ("extra", "whole", "line"),
+    [
+        (
+            case("dated.persist.probe", Outcome.CRASH, reason="Kernel panic"),
+            (False, "ERROR", "dated.persist.probe CRASH"),
+            "# CRASH dated.persist.probe (0.00 s)",
+        ),
+        (case("module.mine.load"), (True, "", ""), ""),
+    ],
+)
+def test_extra_results_that_fail_are_named_in_the_entry_of_the_run(
+    extra: CaseResult, whole: tuple[bool, str, str], line: str
+) -> None:
+    text = streamed(run(extra, case("write.a"), selected=1), remarks=1)
+    assert last(text) == whole
+    assert line in text
 
 
 @pytest.mark.parametrize(
@@ -153,11 +152,6 @@ def test_a_kernel_that_was_cut_off_is_not_ok(lines: int) -> None:
     assert len(whole) == 9
     text = several("".join(whole[:lines]))
     assert text.splitlines()[-1].startswith("not ok 1 kernel-1")
-
-
-def test_a_kernel_that_never_began_is_an_error() -> None:
-    (entry,) = read_ktap(several("")).subtests
-    assert (entry.ok, entry.directive, entry.detail) == (False, "ERROR", "it did not begin")
 
 
 def test_missing_kernels_bail_out() -> None:
