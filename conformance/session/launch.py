@@ -183,19 +183,14 @@ def guest_mib(name: str | None) -> int:
 
 
 def free_mib() -> int:
-    """Memory in MiB that is free here, within the limits of the container."""
-    return min(_memory_mib(), default=sys.maxsize)
-
-
-def _memory_mib() -> Iterator[int]:
-    """Free memory and the limits of the container in MiB, as far as known."""
+    """Memory in MiB that is free here, within the limits of the container, as far as known."""
     found = re.search(r"^MemAvailable: +(\d+) kB$", _MEMORY.read_text(), re.MULTILINE)
-    if found:
-        yield int(found[1]) >> 10
+    known = [int(found[1]) >> 10] if found else []
     for file in _LIMITS:
         # The file is missing, or contains "max".
         with suppress(OSError, ValueError):
-            yield int(file.read_text()) >> 20
+            known.append(int(file.read_text()) >> 20)
+    return min(known, default=sys.maxsize)
 
 
 def _environment() -> dict[str, str]:

@@ -124,7 +124,12 @@ def pytest_configure(config: pytest.Config) -> None:
     prelaunch = Prelaunch(lambda name: _worker(config, controller, controller.directory / name))
 
     def prepare(name: str) -> CaseHooks:
-        return _run_cases_in_worker(config, selection, prelaunch.take(name))
+        """Turn a forked process into a worker."""
+        worker = prelaunch.take(name)
+        controller.close_after_fork()
+        for plugin in (controller, pool):
+            config.pluginmanager.unregister(plugin)
+        return _run_cases(config, selection, worker)
 
     pool = WorkerPool(
         config, controller, number, prepare, prelaunch, lambda: _prepare_machines(controller.target)
@@ -184,17 +189,6 @@ def _fail(config: pytest.Config, error: Exception, ending: Ending) -> int:
             if ending is Ending.NOT_APPLICABLE:
                 write_skipped(ktap, str(error))
     return observe(config, exit_code(ending, ExitStyle(config.option.exit_style or "default")))
-
-
-def _run_cases_in_worker(
-    config: pytest.Config, selection: CaseSelection, worker: Worker
-) -> CaseHooks:
-    """Turn a forked process into a worker."""
-    controller = config.stash[_CONTROLLER]
-    controller.close_after_fork()
-    for plugin in (controller, config.pluginmanager.get_plugin(POOL)):
-        config.pluginmanager.unregister(plugin)
-    return _run_cases(config, selection, worker)
 
 
 def _run_cases(config: pytest.Config, selection: CaseSelection, worker: Worker) -> CaseHooks:

@@ -242,19 +242,14 @@ def _files(config: pytest.Config) -> frozenset[str]:
     return frozenset(map(str, CASES.rglob("test_*.py")))
 
 
-class _Matcher:
-    """Matches -k against parts of a case id, and nothing else of an item."""
-
-    def __init__(self, of: str) -> None:
-        self._of = of
-
-    def __call__(self, name: str, /, **_: str | int | bool | None) -> bool:
-        return name.lower() in self._of
-
-
 def matches(wanted: Expression | None, id: str) -> bool:
     """Whether an expression of -k, if there is one, selects the id of a case."""
-    return wanted is None or wanted.evaluate(_Matcher(id))
+
+    def is_part(name: str, /, **_: str | int | bool | None) -> bool:
+        """Whether a word of -k is a part of the id: nothing else of an item counts."""
+        return name.lower() in id
+
+    return wanted is None or wanted.evaluate(is_part)
 
 
 def expression(keyword: str) -> Expression | None:

@@ -131,7 +131,9 @@ class Explorer:
             if not self._corpus.add(played.actions, set(played.reached)):
                 played = replace(played, reached=frozenset())
         elif result.outcome in UNEXPECTED:
-            self._diverged(played)
+            if symptom(result) not in self._symptoms:
+                self._report(self._shrunk(played))
+            self._symptoms.add(symptom(result))
         else:
             model = result.blame is Blame.MODEL
             counts = self.counts.not_modelled if model else self.counts.no_verdict
@@ -145,11 +147,6 @@ class Explorer:
         for other in self._worker.take_other_results():
             if self._last is not None and other.outcome in UNEXPECTED:
                 self._report(replace(self._last, result=other))
-
-    def _diverged(self, played: Played) -> None:
-        if symptom(played.result) not in self._symptoms:
-            self._report(self._shrunk(played))
-        self._symptoms.add(symptom(played.result))
 
     def _report(self, played: Played) -> None:
         key = symptom(played.result)
