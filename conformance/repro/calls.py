@@ -71,7 +71,8 @@ def expression(operation: Operation, fds: Descriptors, names: Names) -> str:
     """The call in C.  Raises NotExpressible."""
     form = _FORMS.get(type(operation))
     if form is None:
-        raise NotExpressible(f"no C for the operation {type(operation).__name__}")
+        missing = f"no C for the operation {type(operation).__name__}"
+        raise NotExpressible(_WITHOUT_FORM.get(type(operation), missing))
     if isinstance(form, str):
         return form.format_map(_Fields(operation, fds, names))
     return form(operation, fds, names)
@@ -85,14 +86,6 @@ def _mmap(each: ops.Mmap, fds: Descriptors, _: Names) -> str:
         descriptor, offset = fds.get(each.actor, each.slot), each.offset
     where = f"{c.address(each.address)}, {each.length:#x}, {protection(each.protection)}"
     return f"mmap({where}, {c.flags_of_mmap(flags)}, {descriptor}, {offset})"
-
-
-def _memory(each: ops.Operation, _: Descriptors, __: Names) -> str:
-    raise NotExpressible("a leak is judged by what the kernel counts or records, not by any answer")
-
-
-def _faults(each: MinorFaults, _: Descriptors, __: Names) -> str:
-    raise NotExpressible("the program would count its own page faults, too")
 
 
 def _become(each: credentials.Become, _: Descriptors, __: Names) -> str:
@@ -210,10 +203,6 @@ _FORMS: Mapping[type[Operation], str | _Writer] = {
     ops.StoreNumber: "store_number({at}, {path})",
     ops.Load: "peek({at}, {each.length})",
     ops.ReadFile: _read_file,
-    ops.KernelMemory: _memory,
-    RecordAllocations: _memory,
-    Unfreed: _memory,
-    MinorFaults: _faults,
     MapDevice: (
         "mmap({at}, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, "
         f'open("{DEVICE_MEMORY}", O_RDWR), 0)'
@@ -269,8 +258,14 @@ _FORMS: Mapping[type[Operation], str | _Writer] = {
     compat.Writev32: "int80(146, (unsigned long){fd}, {each.address:#x}, {each.count}, 0, 0, 0)",
     compat.Mmap32: _mmap32,
 }
+# Why operations have no form.
+_LEAK = "a leak is judged by what the kernel counts or records, not by any answer"
+_WITHOUT_FORM: Mapping[type[Operation], str] = {
+    **dict.fromkeys((ops.KernelMemory, RecordAllocations, Unfreed), _LEAK),
+    MinorFaults: "the program would count its own page faults, too",
+}
 
 
 def is_known(kind: type[Operation]) -> bool:
-    """Whether ``expression`` has the C of an operation."""
-    return kind in _FORMS
+    """Whether ``expression`` has the C of an operation, or says why there is none."""
+    return kind in _FORMS or kind in _WITHOUT_FORM
