@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import struct
 from collections.abc import Iterable, Sequence
@@ -44,7 +45,7 @@ class Judge:
         self._judgement = Judgement(
             not_judged=self._followed.not_judged, remarks=self._followed.remarks
         )
-        self._number = 0
+        self._numbers = itertools.count(1)
         self._listening = False
         # Events that the listener has found, by id.
         self._names: dict[int, str] = {}
@@ -88,7 +89,7 @@ class Judge:
                 self._followed.lose_events("the calls of a task whose creation was not seen")
             case "done", ():
                 self._judgement.complete = True
-                self._unexpected_records(details)
+                self._remark_unseen(records.read_back(details, self._names))
 
     def _listen(self, kind: str, number: int) -> None:
         self._listening = number == 0
@@ -163,7 +164,7 @@ class Judge:
         found = self._model.narrow(operation, seen)
         found += self._listened(call, watched)
         found += self._compare_records(call.after)
-        step = Step(self._next(), operation, tuple(allowed), seen, tuple(found))
+        step = Step(next(self._numbers), operation, tuple(allowed), seen, tuple(found))
         judged = judged_call(_name(call, operation), (*_stores(call, operation), step), allowed)
         if calls.is_foreign(call, known, program):
             if found:
@@ -178,10 +179,6 @@ class Judge:
             self._judgement.calls.append(replace(judged, subjects=about))
         if seen.ok:
             self._count(call, actor, operation)
-
-    def _next(self) -> int:
-        self._number += 1
-        return self._number
 
     def _watched(self, call: Call, operation: ops.Operation) -> list[Watched]:
         if not isinstance(operation, ops.Ioctl):
@@ -252,9 +249,6 @@ class Judge:
             if each.event in self._judgement.events:
                 self._judgement.events[each.event].records += 1
         return records.compare(allowed, found, samples=bool(details.samples))
-
-    def _unexpected_records(self, details: Details) -> None:
-        self._remark_unseen(records.read_back(details, self._names))
 
     def _remark_unseen(self, found: Iterable[records.Record]) -> None:
         for each in found:
