@@ -54,6 +54,14 @@ def ended(*words: str | Path, cwd: str = "/") -> subprocess.CompletedProcess[str
     )
 
 
+def python(lab: Path, code: str, *paths: str) -> subprocess.CompletedProcess[str]:
+    """A program of the tarball's Python, with further search paths."""
+    added = [str(lab / "uevt" / path) for path in paths]
+    program = f"import sys; sys.path += {added}; {code}"
+    words = ("-I", "-S", "-X", "utf8", "-c", program)
+    return ended(lab / "uevt/python/bin/python3", *words)
+
+
 def _command(release: str) -> str:
     return f"kernel_{release.replace('.', '_')}"
 
@@ -73,10 +81,8 @@ def test_starts_anywhere(lab: Path) -> None:
 
 
 def test_uses_nothing_of_the_host(lab: Path) -> None:
-    program = "import sys, ctypes, pytest; print(sys.path, open('/proc/self/maps').read())"
-    packages = lab / "uevt/suite/packages"
-    code = f"import sys; sys.path.append({str(packages)!r}); {program}"
-    done = ended(lab / "uevt/python/bin/python3", "-I", "-S", "-X", "utf8", "-c", code)
+    program = "import ctypes, pytest; print(sys.path, open('/proc/self/maps').read())"
+    done = python(lab, program, "suite/packages")
     assert done.stderr == ""
     files = [line.split(None, 5)[5] for line in done.stdout.splitlines() if " /" in line]
     assert files
@@ -86,9 +92,7 @@ def test_uses_nothing_of_the_host(lab: Path) -> None:
 def test_estimates_as_a_checkout(lab: Path) -> None:
     ids = ["status.write", CASE]
     program = f"from conformance.session.shards import seconds_of; print(seconds_of({ids}))"
-    path = [str(lab / "uevt/suite"), str(lab / "uevt/suite/packages")]
-    code = f"import sys; sys.path += {path}; {program}"
-    done = ended(lab / "uevt/python/bin/python3", "-I", "-S", "-X", "utf8", "-c", code)
+    done = python(lab, program, "suite", "suite/packages")
     assert done.stdout == f"{seconds_of(ids)}\n", done.stderr
 
 
@@ -184,13 +188,8 @@ def test_a_deviating_case_leaves_every_file(booted: dict[str, Ended]) -> None:
     deviates = booted["deviates"]
     *_, left = deviates.out.splitlines()
     files = {each.removeprefix("/tmp/out/") for each in left.split()}
-    assert files >= {
-        "results.json",
-        "junit.xml",
-        "results.ktap",
-        f"repro/{DEVIATING}.c",
-        "/tmp/d/*",
-    }
+    assert files >= {"results.json", "junit.xml", "results.ktap", f"repro/{DEVIATING}.c"}
+    assert "/tmp/d/*" in files
     assert f"not ok 1 {DEVIATING}" in deviates.out
     assert (deviates.code, "Traceback" in deviates.errors) == (1, False)
 

@@ -55,12 +55,8 @@ def test_other_tests_are_named_and_defaults_apply(tmp_path: Path) -> None:
 
 def test_a_value_may_have_spaces(tmp_path: Path) -> None:
     file = job(tmp_path, test={"parameters": "tier=full k='write or status' frozen=0.1.0"})
-    assert LabJob.read(file).parameters == {
-        **{"tier": "full", "k": "write or status", "frozen": "0.1.0"}
-    }
-
-
-DIGEST = {"sha256": {"kernel": "00"}}
+    parameters = {"tier": "full", "k": "write or status", "frozen": "0.1.0"}
+    assert LabJob.read(file).parameters == parameters
 
 
 @pytest.mark.parametrize(
@@ -73,7 +69,7 @@ DIGEST = {"sha256": {"kernel": "00"}}
         ({"tests": ["x"]}, "tests: is not a list of objects"),
         ({"artifacts": {}}, "artifacts.kernel: is missing"),
         ({"artifacts": {"kernel": 7}}, "kernel: is 7"),
-        ({"integrity": DIGEST}, "integrity.sha256.kernel: is '00'"),
+        ({"integrity": {"sha256": {"kernel": "00"}}}, "integrity.sha256.kernel: is '00'"),
         ({"test": {"subset": ["a"]}}, "tests.subset: is not supported"),
         ({"test": {"pre-commands": ["reboot"]}}, "tests.pre-commands: is not supported"),
         ({"test": {"timeout_s": 0}}, "tests.timeout_s: is 0"),
