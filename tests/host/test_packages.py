@@ -1,4 +1,4 @@
-"""The package table, and the install command that is derived from it."""
+"""Programs of the host, and the package table with its install commands."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from host import packages
+from host.programs import ProgramFailed, output_of
 
 USES = {"setup", "demand", "browser"}
 KINDS = {"command", "header", "module"}
@@ -67,3 +68,23 @@ def test_compiler_finds_headers() -> None:
 @pytest.mark.usefixtures("path")
 def test_without_a_compiler_only_the_compiler_is_missing() -> None:
     assert packages.missing(("gcc", "gelf.h")) == ("gcc",)
+
+
+def test_the_output_is_that_of_the_program() -> None:
+    assert output_of(["sh", "-c", "cat; echo $A; pwd"], 60, env={"A": "b"}, cwd="/") == "b\n/\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo more; echo why >&2; exit 1", "^why$"),
+        ("echo why; exit 1", "^why$"),
+        ("exit 3", "exit status 3"),
+        ("exec sleep 60", "timed out after"),
+    ],
+)
+def test_a_failure_says_what_was_printed_or_why(script: str, said: str) -> None:
+    with pytest.raises(ProgramFailed, match=said):
+        output_of(["sh", "-c", script], 2)
+    with pytest.raises(ProgramFailed, match="No such file"):
+        output_of(["/no/such/program"], 2)

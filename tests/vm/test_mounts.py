@@ -1,10 +1,40 @@
-"""The root of programs in a guest."""
+"""What is mounted in a guest: by process 1, and for programs of the host."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 from vm.shell.root import WORK, root_of
+
+# As on the host's root, which a user without privileges must not write to.
+MOUNT = """\
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from vm.guest import init
+os.access = lambda *_: False
+init.MOUNTS = [each for each in init.MOUNTS if each[1] == "/tmp"]
+init.mount_all(sys.argv[2])
+print(os.listdir("/tmp"), os.listdir(sys.argv[2]))
+"""
+
+
+def test_checkout_below_tmp_stays_visible() -> None:
+    namespace = ["unshare", "--mount" if os.geteuid() == 0 else "-rm"]
+    root = Path(__file__).parents[2]
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+        (Path(directory) / "file").touch()
+        done = subprocess.run(
+            [*namespace, sys.executable, "-c", MOUNT, str(root), directory],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.stdout == f"['{Path(directory).name}'] ['file']\n", done.stderr
 
 
 def test_directories_of_programs_and_no_others_are_exported(tmp_path: Path) -> None:

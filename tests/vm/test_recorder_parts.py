@@ -1,4 +1,8 @@
-"""Descriptors in messages of 64-bit and 32-bit callers; the recorder reads a faked memory."""
+"""Parts of the recorder with fakes of the rest.
+
+Descriptors in messages of 64-bit and 32-bit callers, in a faked memory; listeners on a machine of
+many processors.
+"""
 
 from __future__ import annotations
 
@@ -65,16 +69,20 @@ int main(int count, char **words)
 """
 
 
+def compiled(directory: Path, *words: str) -> Path:
+    """A program of main.c and other sources."""
+    command = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", "main", *words]
+    subprocess.run(command, cwd=directory, check=True, timeout=60)
+    return directory / "main"
+
+
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program that writes down the messages of one call."""
     directory = tmp_path_factory.mktemp("messages")
     (directory / "main.c").write_text(_STUBS)
     sources = (str(_SOURCE / name) for name in ("messages.c", "compat.c"))
-    flags = ("-std=gnu11", f"-DBASE={BASE}", f"-I{_SOURCE}", "-Wall", "-Wextra", "-Werror")
-    command = ["gcc", *flags, "-o", "reader", "main.c", *sources]
-    subprocess.run(command, cwd=directory, check=True, timeout=60)
-    return directory / "reader"
+    return compiled(directory, f"-DBASE={BASE}", f"-I{_SOURCE}", "main.c", *sources)
 
 
 def written(reader: Path, call: int, bits: int, result: int, memory: bytes, *words: int) -> str:
@@ -147,3 +155,75 @@ def test_a_part_with_a_wrong_length_ends_the_message(reader: Path, bits: int, le
     memory = messages(bits, control(bits, *parts, length=length))
     call = {64: SENDMSG, 32: 370}[bits]
     assert written(reader, call, bits, 0, memory, 9, BASE) == f"call {SENDMSG} exit 7 0 file 100"
+
+
+CPUS = 100
+_STUBS_OF_LISTENERS = """
+#include <stdlib.h>
+void say(const char *format, ...) { (void)format; }
+void say_bytes(const void *bytes, size_t length) { (void)bytes, (void)length; }
+void flush_output(void) {}
+void give_up(const char *what) { (void)what; exit(9); }
+"""
+# mmap(2) of /dev/null is ENODEV.
+_PERF = """
+#include <fcntl.h>
+#include <unistd.h>
+#define sysconf(name) CPUS
+#define syscall(...) open("/dev/null", O_RDWR)
+#include "perf.c"
+int main(void)
+{
+	int first = dup(0), error, next;
+
+	close(first);
+	error = perf_listen(1, CPUS - 1);
+	next = dup(0);
+	return error == ENODEV && next == first ? 0 : 1;
+}
+"""
+_FTRACE = """
+#include <sys/stat.h>
+#include <unistd.h>
+#define sysconf(name) CPUS
+#define mkdir(path, mode) 0
+#include "listener.c"
+size_t read_memory(pid_t a, uint64_t b, void *c, size_t d) { (void)a, (void)b, (void)c; return d; }
+int perf_listen(int id, int cpu) { return id + cpu; }
+void perf_collect(void) {}
+int main(void)
+{
+	struct rlimit few = { CPUS / 2, 2 * CPUS }, now;
+
+	setrlimit(RLIMIT_NOFILE, &few);
+	listener = LISTENER_FTRACE;
+	begin_listening();
+	getrlimit(RLIMIT_NOFILE, &now);
+	return listener == LISTENER_FTRACE && cpus == CPUS && now.rlim_cur == few.rlim_cur ? 0 : 1;
+}
+"""
+
+
+def exit_code(main: str, instance: Path) -> int:
+    """That of a program with a source of the recorder, whose instance is a directory."""
+    directory = instance.parent
+    for name in ("listener.c", "perf.c", "recorder.h"):
+        text = (_SOURCE / name).read_text()
+        text = text.replace('#define INSTANCE TRACEFS "/instances/uevt"', "")
+        (directory / name).write_text(text)
+    (directory / "main.c").write_text(f"#define _GNU_SOURCE\n{main}{_STUBS_OF_LISTENERS}")
+    program = compiled(directory, f"-DCPUS={CPUS}", f'-DINSTANCE="{instance}"', "main.c")
+    return subprocess.run([program], check=False, timeout=60, close_fds=True).returncode
+
+
+def test_perf_closes_what_it_cannot_use_on_any_processor(tmp_path: Path) -> None:
+    assert exit_code(_PERF, tmp_path / "instance") == 0
+
+
+def test_every_processor_is_read_and_the_program_keeps_its_limit(tmp_path: Path) -> None:
+    instance = tmp_path / "instance"
+    for cpu in range(CPUS):
+        directory = instance / f"per_cpu/cpu{cpu}"
+        directory.mkdir(parents=True)
+        (directory / "trace_pipe_raw").touch()
+    assert exit_code(_FTRACE, instance) == 0
