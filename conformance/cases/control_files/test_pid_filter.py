@@ -124,8 +124,7 @@ def test_child(ue: UserEvents) -> None:
 @case(spec="trace_events.c:event_pid_write", doc="Instances: the lists of an instance are its own")
 def test_of_an_instance(ue: UserEvents) -> None:
     """A list applies to its instance only: other instances record what it filters out."""
-    instance = create_instance(ue)
-    event = ue.event("u16 a")
+    instance, event = create_instance(ue), ue.event("u16 a")
     instance.enable(ue.name())
     event.enable()
     listed(ue.process, instance, BUT)

@@ -22,8 +22,7 @@ case = surface("set_event", SPEC, DOC, level="detail", tier="full", isolation="g
 )
 def test_by_name(ue: UserEvents, pattern: str) -> None:
     """An event is enabled by its name, with or without its system, and no other is."""
-    instance = create_instance(ue)
-    event = ue.event("u16 x", "a")
+    instance, event = create_instance(ue), ue.event("u16 x", "a")
     event.data.register(ue.name("ab") + " u16 x")
     text = pattern.format(ue.name("a"))
     assert instance.write(instance.path("set_event"), text).value == len(text)
@@ -44,8 +43,7 @@ def test_by_name(ue: UserEvents, pattern: str) -> None:
 )
 def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
     """A name after an exclamation mark is disabled, and the enable word is cleared."""
-    instance = create_instance(ue)
-    event = ue.event("u16 x", "a")
+    instance, event = create_instance(ue), ue.event("u16 x", "a")
     event.data.register(ue.name("b") + " u16 x")
     instance.enable(ue.name("a"))
     instance.enable(ue.name("b"))
@@ -116,8 +114,7 @@ def test_nul(ue: UserEvents) -> None:
 @variants("instance", "top")
 def test_truncated(ue: UserEvents, where: str) -> None:
     """Opening the file with O_TRUNC disables all events of its instance, and of no other."""
-    instance = create_instance(ue)
-    event = ue.event("u16 x")
+    instance, event = create_instance(ue), ue.event("u16 x")
     emptied, kept = (instance, ue.tracefs) if where == "instance" else (ue.tracefs, instance)
     emptied.enable(ue.name())
     kept.enable(ue.name())

@@ -93,8 +93,7 @@ def test_discarded_behind_others(ue: UserEvents) -> None:
 @case(spec="user_events_ioctl_unreg", doc="Unregistering: silent about memory that went away")
 def test_discarded_then_unregistered(ue: UserEvents) -> None:
     """A word in a discarded page can be unregistered: the page is faulted in."""
-    data = ue.open_data()
-    page = ue.process.map()
+    data, page = ue.open_data(), ue.process.map()
     word = data.register(ue.name(), bit=4, word=ue.process.word_at(page)).word
     ue.tracefs.enable(ue.name())
     discard(ue.process, page)

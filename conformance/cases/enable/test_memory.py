@@ -122,8 +122,7 @@ def test_fork_parent_exits(ue: UserEvents) -> None:
 @doc("Registering: a process tells the kernel which of its addresses and bits to update")
 def test_fork_before_registration(ue: UserEvents) -> None:
     """A word registered after fork is not followed in the other process."""
-    data = ue.open_data()
-    word = ue.process.word()
+    data, word = ue.open_data(), ue.process.word()
     child = ue.fork(ue.process)
     copy = child.word_at(word.address, value=0)
     data.register(ue.name("parent"), bit=0, word=word)
@@ -154,8 +153,7 @@ def test_shared_mapping(ue: UserEvents) -> None:
 @case(spec="user_event_enabler_fault_fixup: the fault fails", doc=CHANGES, level="behaviour")
 def test_unmapped(ue: UserEvents) -> None:
     """Enabling after munmap succeeds, maps nothing, and still updates older and newer words."""
-    data = ue.open_data()
-    page = ue.process.map()
+    data, page = ue.open_data(), ue.process.map()
     older = data.register(ue.name(), bit=1).word
     lost = data.register(ue.name(), word=ue.process.word_at(page)).word
     newer = data.register(ue.name(), bit=1).word
@@ -170,8 +168,7 @@ def test_unmapped(ue: UserEvents) -> None:
 @spec("user_event_enabler_fault_fixup: tried at the next change")
 def test_mapped_again(ue: UserEvents) -> None:
     """New memory mapped at the address of a registered word is updated."""
-    data = ue.open_data()
-    page = ue.process.map()
+    data, page = ue.open_data(), ue.process.map()
     word = data.register(ue.name(), bit=5, word=ue.process.word_at(page)).word
     ue.process.unmap(page)
     ue.process.map_again(page)
@@ -186,8 +183,7 @@ def test_mapped_again(ue: UserEvents) -> None:
 @spec("user_event_enabler_fault_fixup: tried at the next change")
 def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     """A change that found no memory mapped has no lasting effect: the next one is followed."""
-    data = ue.open_data()
-    page = ue.process.map()
+    data, page = ue.open_data(), ue.process.map()
     word = data.register(ue.name(), bit=0, word=ue.process.word_at(page)).word
     ue.process.unmap(page)
     ue.tracefs.enable(ue.name())
@@ -202,8 +198,7 @@ def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
 @doc("Status: the kernel updates the registered bit; silent about memory that changes")
 def test_read_only(ue: UserEvents) -> None:
     """Memory made read-only after registration is not written; once writable, it is again."""
-    data = ue.open_data()
-    page = ue.process.map()
+    data, page = ue.open_data(), ue.process.map()
     word = data.register(ue.name(), bit=1, word=ue.process.word_at(page)).word
     ue.process.protect(page, READ_ONLY)
     ue.tracefs.enable(ue.name())

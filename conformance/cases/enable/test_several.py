@@ -2,7 +2,8 @@
 
 from conformance.cases.case import UserEvents, doc, surface
 from conformance.cases.support.instances import create_instance
-from conformance.client.data_file import DataFile, Word
+from conformance.client.caller import Word
+from conformance.client.data_file import DataFile
 
 DOC = "Status: the kernel updates the registered bit as tools attach and detach"
 case = surface("enable", doc=DOC, level="behaviour", profiles="6.4..", tier="full")
@@ -66,8 +67,7 @@ def test_two_words_one_event(ue: UserEvents) -> None:
 @case(spec="user_event_enabler_update", level="contract")
 def test_one_word_two_events(ue: UserEvents) -> None:
     """Two events may share a word if their bits differ: each changes only its own bit."""
-    data = ue.open_data()
-    word = ue.process.word()
+    data, word = ue.open_data(), ue.process.word()
     data.register(ue.name("a"), bit=0, word=word)
     data.register(ue.name("b"), bit=1, word=word)
     ue.tracefs.enable(ue.name("b"))

@@ -238,8 +238,7 @@ def test_first_failure_counts(ue: UserEvents, fields: str, errno: str) -> None:
 @doc("Registering: write_index is set on success; silent about what a failure leaves")
 def test_refused_leaves_nothing(ue: UserEvents) -> None:
     """After a rejected registration the name and the write index are free as before."""
-    data = ue.open_data()
-    word = ue.process.word()
+    data, word = ue.open_data(), ue.process.word()
     assert data.register(f"{ue.name()} u32 a;long b", word=word).errno == "EINVAL"
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
     assert data.register(f"{ue.name()} u64 c", word=word).index == 0

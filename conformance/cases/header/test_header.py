@@ -8,7 +8,8 @@ import struct
 from collections.abc import Mapping
 
 from conformance.cases.case import UserEvents, doc, surface, variants
-from conformance.client.data_file import DataFile, Word
+from conformance.client.caller import Word
+from conformance.client.data_file import DataFile
 from conformance.client.tracefs import STATUS
 
 DOC = (
@@ -133,8 +134,7 @@ def test_name_args_at_16(ue: UserEvents) -> None:
 @doc("the last reference does not delete the event")
 def test_flag_persist_is_1(ue: UserEvents) -> None:
     """Flag 1 in byte 6 makes the event persist after its last reference."""
-    data = ue.open_data()
-    word = ue.process.word()
+    data, word = ue.open_data(), ue.process.word()
     assert ioctl_errno(data, IOCSREG, reg_of(ue, word, {6: b"\x01\x00"})) == ""
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == f"{ue.name()}\n"
@@ -186,8 +186,7 @@ def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
 @doc("silent about the last value of the bit")
 def test_unreg_members(ue: UserEvents) -> None:
     """Byte 4 is the bit and bytes 8 to 15 the address that is unregistered."""
-    data = ue.open_data()
-    word = ue.process.word()
+    data, word = ue.open_data(), ue.process.word()
     data.register(ue.name(), word=word, bit=6)
     data.register(ue.name(), word=word, bit=7)
     ue.tracefs.enable(ue.name())
@@ -199,8 +198,7 @@ def test_unreg_members(ue: UserEvents) -> None:
 @doc("DIAG_IOCSREG, DIAG_IOCSDEL and DIAG_IOCSUNREG: type '*', numbers 0 to 2, each with a pointer")
 def test_ioctl_numbers(ue: UserEvents) -> None:
     """0xC0082A00 registers, 0x40082A02 unregisters and 0x40082A01 deletes."""
-    data = ue.open_data()
-    word = ue.process.word()
+    data, word = ue.open_data(), ue.process.word()
     assert ioctl_errno(data, 0xC0082A00, reg_of(ue, word)) == ""
     assert ue.tracefs.status() == f"{ue.name()}\n"
     assert ioctl_errno(data, 0x40082A02, unreg_of(word)) == ""

@@ -7,7 +7,6 @@ the context points to, for the case to compare.  With the flag BPF_ITER these ar
 from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.bpf_context import DATA, IN_KERNEL, IN_USER, INDEX, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
-from conformance.client.perf import open_perf
 
 case = surface(
     "bpf_context",
@@ -32,8 +31,7 @@ case = surface(
 def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
     """A payload in one segment stays in the writer's memory: the program gets its address."""
     data = ue.event("u64 a").data
-    recorder = Recorder(ue.process)
-    assert recorder.attach(open_perf(ue.process, ue.name())).value == 0
+    recorder = Recorder.attached(ue)
     # Apart from each other, so that every segment has its own address.
     places = [0x2000_0001_0000 + 0x100 * number for number in range(len(parts))]
     for place, part in zip(places, parts, strict=True):
@@ -49,8 +47,7 @@ def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
 def test_write(ue: UserEvents) -> None:
     """write(), pwrite() and pwritev() of one segment look the same to the program."""
     data = ue.event("u64 a").data
-    recorder = Recorder(ue.process)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue)
     for written in (data.write(WRITTEN), data.pwrite(WRITTEN, 0), data.pwritev([WRITTEN], 77)):
         assert written.value == 12
     seen = recorder.take()
@@ -62,8 +59,7 @@ def test_write(ue: UserEvents) -> None:
 def test_end_of_memory(ue: UserEvents) -> None:
     """The program can read the payload to its last byte, after which nothing is mapped."""
     data = ue.event("u64 a").data
-    recorder = Recorder(ue.process)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue)
     # One page at the first free address.
     address = ue.process.place(WRITTEN)
     assert data.write_at(address, 12).value == 12
@@ -77,8 +73,7 @@ def test_end_of_memory(ue: UserEvents) -> None:
 def test_longer_payload(ue: UserEvents, length: int) -> None:
     """The length is that of the payload, however long, if nothing is copied."""
     data = ue.event("u64 a").data
-    recorder = Recorder(ue.process, room=length)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue, room=length)
     payload = b"x" * (length - 1) + b"."
     assert data.writev([INDEX, payload]).value == 4 + length
     seen = recorder.take()
@@ -98,8 +93,7 @@ def test_longer_payload(ue: UserEvents, length: int) -> None:
 def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
     """A payload in several segments is copied: the program gets a kernel address."""
     data = ue.event("u64 a").data
-    recorder = Recorder(ue.process)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue)
     assert data.writev(parts).value == 12
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_KERNEL, 8, KERNEL))
@@ -121,8 +115,7 @@ def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
 def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
     """Of a payload in several segments at most a page is copied, and that is the length passed."""
     data = ue.event("u64 a").data
-    recorder = Recorder(ue.process, room=copied)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue, room=copied)
     payload = bytes(each % 251 for each in range(length))
     assert data.writev([INDEX, payload[:200], payload[200:]]).value == 4 + length
     seen = recorder.take()
@@ -144,8 +137,7 @@ def test_nothing(
 ) -> None:
     """With an empty payload the program runs, whatever segments are left, and the write fails."""
     data = ue.register(ue.name() + flag)
-    recorder = Recorder(ue.process, room=0, parts=0)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue, room=0, parts=0)
     # A copy of zero bytes counts as failed, until 6.4.
     assert data.writev(parts).errno == "EFAULT"
     seen = recorder.take()
@@ -184,8 +176,7 @@ def test_iterator(
 ) -> None:
     """With the flag BPF_ITER programs get the iovecs that follow the write index."""
     data = ue.register(ue.name() + ":BPF_ITER u64 a")
-    recorder = Recorder(ue.process, parts=count)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue, parts=count)
     assert data.writev(parts).value == 12
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_IOVECS, 8, KERNEL))
@@ -198,8 +189,7 @@ def test_iterator(
 def test_iterator_of_write(ue: UserEvents) -> None:
     """write() has one iovec, which starts with the write index."""
     data = ue.register(ue.name() + ":BPF_ITER u64 a")
-    recorder = Recorder(ue.process, parts=1)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue, parts=1)
     assert data.write(WRITTEN).value == 12
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_IOVECS, 8, KERNEL))
@@ -212,8 +202,7 @@ def test_iterator_of_write(ue: UserEvents) -> None:
 def test_iterator_length(ue: UserEvents) -> None:
     """Nothing is copied for an iterator: its length is that of the payload, even over a page."""
     data = ue.register(ue.name() + ":BPF_ITER u64 a")
-    recorder = Recorder(ue.process, parts=2)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue, parts=2)
     assert data.writev([INDEX, bytes(5000), bytes(100)]).value == 5104
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_IOVECS, 5100, KERNEL))
@@ -232,7 +221,6 @@ def test_flag_of_creation(ue: UserEvents, created: str, registered: str, kind: i
     """The flag counts only where the event is created, here by dynamic_events."""
     ue.tracefs.command(f"u:{ue.name()}{created} u64 a\n")
     data = ue.register(f"{ue.name()}{registered} u64 a")
-    recorder = Recorder(ue.process)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue)
     data.write(WRITTEN)
     assert recorder.take().data_type == kind

@@ -25,8 +25,7 @@ case = surface(
 def test_not_validated(ue: UserEvents) -> None:
     """Programs run before a payload is validated: the write is EFAULT, but they have run."""
     data = ue.event("__rel_loc char[] a").data
-    recorder = Recorder(ue.process, room=4)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue, room=4)
     # Five bytes where there are none.
     assert data.write(INDEX + b"\0\0\5\0").errno == "EFAULT"
     seen = recorder.take()
@@ -40,8 +39,7 @@ def test_not_validated(ue: UserEvents) -> None:
 def test_not_reached(ue: UserEvents) -> None:
     """A write that fails before any tracer is called does not run programs."""
     data = ue.event("u64 a").data
-    recorder = Recorder(ue.process)
-    recorder.attach(open_perf(ue.process, ue.name()))
+    recorder = Recorder.attached(ue)
     assert data.write(INDEX + PAYLOAD[:7]).errno == "EINVAL"
     assert data.write(b"\1\0\0\0" + PAYLOAD).errno == "ENOENT"
     assert data.write(INDEX[:3]).errno == "EFAULT"

@@ -12,8 +12,7 @@ case = surface("instance", SPEC, DOC, level="detail", tier="full", isolation="gl
 @case(spec="trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event")
 def test_filter_refused(ue: UserEvents) -> None:
     """An invalid filter is reported in the files of its instance only."""
-    instance = create_instance(ue)
-    event = ue.event("u8 a")
+    instance, event = create_instance(ue), ue.event("u8 a")
     ue.tracefs.clear_errors()
     top, directory = event.directory, instance.directory(ue.name())
     assert directory.set_filter("b == 1").errno == "EINVAL"
@@ -45,8 +44,7 @@ def test_filter(ue: UserEvents, where: str) -> None:
 @case(spec="trace_events_filter.c:apply_subsystem_event_filter")
 def test_filter_of_a_system(ue: UserEvents) -> None:
     """The filter of the system in an instance is set on the events of that instance."""
-    instance = create_instance(ue)
-    event = ue.event("u8 a")
+    instance, event = create_instance(ue), ue.event("u8 a")
     system = instance.path("events/user_events/filter")
     assert instance.write(system, "a == 2\n").value == 7
     assert (instance.directory(ue.name()).filter, event.directory.filter) == ("a == 2\n", "none\n")
@@ -167,8 +165,7 @@ def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
 @case(spec="trace_events.c:__trace_remove_event_dirs, __add_event_to_tracers")
 def test_filter_goes_with_it(ue: UserEvents) -> None:
     """An instance created again under its old name has none of its filters and triggers."""
-    instance = create_instance(ue)
-    event = ue.event("u8 a")
+    instance, event = create_instance(ue), ue.event("u8 a")
     directory = instance.directory(ue.name())
     directory.set_filter("a == 2")
     directory.trigger("traceon if a == 1")

@@ -19,8 +19,7 @@ def one(ue: UserEvents, name: str = "e") -> str:
 @doc("Status: the bit is updated as tools attach; silent about instances")
 def test_has_its_own_switch(ue: UserEvents) -> None:
     """Enabling an event in an instance sets its enable word, and enables it nowhere else."""
-    instance = create_instance(ue)
-    event = ue.event("u16 a")
+    instance, event = create_instance(ue), ue.event("u16 a")
     assert instance.enabled(ue.name()).text == "0\n"
     assert instance.enable(ue.name()).value == 2
     assert (instance.enabled(ue.name()).text, ue.tracefs.enabled(ue.name()).text) == ("1\n", "0\n")
@@ -37,8 +36,7 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
 @variants("instance", "top")
 def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     """An event enabled at the top and in an instance shows one user, until both disable it."""
-    instance = create_instance(ue)
-    event = ue.event("u16 a")
+    instance, event = create_instance(ue), ue.event("u16 a")
     instance.enable(ue.name())
     event.enable()
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
@@ -145,8 +143,7 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
 @variants("top", "instance")
 def test_last_of_two(ue: UserEvents, last: str) -> None:
     """An event without a program stays, with its fields, until the last instance disables it."""
-    instance = create_instance(ue)
-    event = ue.event("u16 a")
+    instance, event = create_instance(ue), ue.event("u16 a")
     instance.enable(ue.name())
     event.enable()
     ue.process.exit()

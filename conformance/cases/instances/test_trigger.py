@@ -12,8 +12,7 @@ case = surface("instance", SPEC, DOC, level="detail", tier="full", isolation="gl
 @case(spec="event_trigger_regex_write; trace_events.c:find_event_file")
 def test_trigger_tells(ue: UserEvents) -> None:
     """A trigger in an instance sets the enable word; one at the top is separate."""
-    instance = create_instance(ue)
-    event = ue.event("u8 a")
+    instance, event = create_instance(ue), ue.event("u8 a")
     top, directory = event.directory, instance.directory(ue.name())
     assert directory.trigger("traceon").errno == ""
     assert (top.enabled, directory.enabled) == ("0\n", "0*\n")
@@ -84,8 +83,7 @@ def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after
 @case(spec="stacktrace_trigger", profiles="6.4..")
 def test_stacktrace(ue: UserEvents) -> None:
     """The stack trace is recorded in the instance that has the trigger."""
-    instance = create_instance(ue)
-    event = ue.event("u8 a", enabled=True)
+    instance, event = create_instance(ue), ue.event("u8 a", enabled=True)
     directory = instance.directory(ue.name())
     directory.trigger("stacktrace:1")
     for payload in (b"\1", b"\2"):
@@ -113,8 +111,7 @@ def test_snapshot(ue: UserEvents) -> None:
 @doc("histogram.rst@v6.12: hist triggers; of instances it says nothing")
 def test_hist(ue: UserEvents) -> None:
     """Histograms of an event at the top and in an instance are independent."""
-    instance = create_instance(ue)
-    event = ue.event("u8 a")
+    instance, event = create_instance(ue), ue.event("u8 a")
     top, directory = event.directory, instance.directory(ue.name())
     assert directory.trigger("hist:keys=a").errno == ""
     assert top.trigger("hist:keys=a:clear").errno == "ENOENT"

@@ -3,7 +3,7 @@
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event, status_after
 from conformance.cases.support.registration import persist_flag
-from conformance.client.data_file import Word
+from conformance.client.caller import Word
 
 SPEC = "user_events_release"
 DOC = "Deleting: by default an event is deleted when no references are left"
@@ -89,8 +89,7 @@ def test_registered_twice(ue: UserEvents) -> None:
 @doc("Registering: enable_addr must be write accessible; silent about what a failure leaves")
 def test_refused_word(ue: UserEvents) -> None:
     """An event whose enable word cannot be written lives as long as the descriptor."""
-    passing = process_with_event(ue)
-    data = ue.open_data()
+    passing, data = process_with_event(ue), ue.open_data()
     errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
     assert data.register(ue.name(), enable_addr=0).errno == errno
     assert status_after(ue, passing) == ue.name() + "\n"
@@ -110,8 +109,7 @@ def test_disabled_in_use(ue: UserEvents) -> None:
 @variants({"other_process": True, "same_process": False})
 def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     """A name registered again during deferred release keeps the event alive."""
-    passing = process_with_event(ue)
-    data = ue.open_data()
+    passing, data = process_with_event(ue), ue.open_data()
     next_data = ue.new_process().open_data() if again else ue.open_data()
     event = data.register(ue.name() + " u32 a")
     data.unregister(event.word)
@@ -204,8 +202,7 @@ def test_lasts(ue: UserEvents) -> None:
 @case(spec="user_event_last_ref", doc=NO_REFERENCES, needs="")
 def test_many_references(ue: UserEvents) -> None:
     """With 1 to 257 registered words an event is not deleted: EBUSY."""
-    data = ue.open_data()
-    words = ue.process.map()
+    data, words = ue.open_data(), ue.process.map()
     for number in range(257):
         word = Word(ue.process, words + 4 * number)
         assert data.register(ue.name(), word=word).errno == ""

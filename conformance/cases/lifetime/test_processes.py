@@ -37,8 +37,7 @@ def test_exit_after_failures(ue: UserEvents) -> None:
 def test_unmapped_word(ue: UserEvents) -> None:
     """Unmapping the enable word does not end its registration."""
     passing = process_with_event(ue)
-    data = ue.open_data()
-    page = ue.process.map()
+    data, page = ue.open_data(), ue.process.map()
     data.register(ue.name(), word=ue.process.word_at(page))
     data.close()
     ue.process.unmap(page)
@@ -93,8 +92,7 @@ def test_left_behind_keeps_fields(ue: UserEvents) -> None:
 def test_child(ue: UserEvents, holds: str) -> None:
     """A forked child holds its parent's events through its copies until it exits."""
     passing = process_with_event(ue)
-    event = ue.event()
-    child = ue.fork(ue.process)
+    event, child = ue.event(), ue.fork(ue.process)
     if holds == "word":
         event.data.of(child).close()
     elif holds == "descriptor":
@@ -108,8 +106,7 @@ def test_child(ue: UserEvents, holds: str) -> None:
 def test_child_lets_go(ue: UserEvents) -> None:
     """References that a child drops are still held by its parent, word and descriptor each."""
     passing = process_with_event(ue)
-    event = ue.event()
-    child = ue.fork(ue.process)
+    event, child = ue.event(), ue.fork(ue.process)
     assert event.data.of(child).unregister(event.word).value == 0
     assert event.data.of(child).unregister(event.word).errno == "ENOENT"
     child.exit()
@@ -130,8 +127,7 @@ def test_child_before_registration(ue: UserEvents) -> None:
 @case(doc=LATER, level="behaviour", needs="auto_delete ebadf_when_disabled")
 def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
     """A child's copy of a descriptor holds events that the parent registers on it later."""
-    passing = process_with_event(ue)
-    data = ue.open_data()
+    passing, data = process_with_event(ue), ue.open_data()
     child = ue.fork(ue.process)
     data.register(ue.name())
     ue.process.exit()

@@ -101,8 +101,7 @@ def test_exec_refused(ue: UserEvents, path: str, error: str) -> None:
 @variants({"by_leader": False, "by_thread": True})
 def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
     """execve of one thread ends the registrations of all threads of its process."""
-    passing = process_with_event(ue)
-    leader = first_task(ue)
+    passing, leader = process_with_event(ue), first_task(ue)
     older = leader.thread()
     leader.open_data().register(ue.name("leader"), bit=0)
     older.open_data().register(ue.name("thread"), bit=1)

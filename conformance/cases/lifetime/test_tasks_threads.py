@@ -63,8 +63,7 @@ def test_older_thread_follows(ue: UserEvents) -> None:
 @case(spec="user_event_mm_remove", needs="auto_delete", bug="registration-of-a-thread")
 def test_older_thread_ends(ue: UserEvents) -> None:
     """The registrations of an older thread outlive it, as long as tasks share its memory."""
-    passing = process_with_event(ue)
-    leader = first_task(ue)
+    passing, leader = process_with_event(ue), first_task(ue)
     older = leader.thread()
     kept = leader.open_data().register(ue.name("kept"), bit=0).word
     data = older.open_data()
@@ -194,8 +193,7 @@ def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
 @case(spec="user_event_mm_remove", needs="auto_delete", tier="quick")
 def test_last_thread_ends(ue: UserEvents) -> None:
     """The event is deleted with the last task that shares its registration, not before."""
-    passing = process_with_event(ue)
-    leader = first_task(ue)
+    passing, leader = process_with_event(ue), first_task(ue)
     leader.open_data().register(ue.name())
     one, two = leader.thread(), leader.thread()
     leader.end()
@@ -209,8 +207,7 @@ def test_last_thread_ends(ue: UserEvents) -> None:
 @spec("include/linux/user_events.h:user_events_fork")
 def test_sharer_alone(ue: UserEvents) -> None:
     """A process that shares memory with an unregistered one shares its list, too."""
-    passing = process_with_event(ue)
-    leader = first_task(ue)
+    passing, leader = process_with_event(ue), first_task(ue)
     other = leader.make(CLONE_VM)
     word = other.open_data().register(ue.name(), bit=1).word
     passing.exit()

@@ -3,8 +3,8 @@
 from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, error_of
 from conformance.cases.support.tracefs_permissions import USER
+from conformance.client.caller import Word
 from conformance.client.credentials import Credentials
-from conformance.client.data_file import Word
 from conformance.client.tracefs import MAXIMUM, MULTI_SYSTEM
 
 DOC = "nothing is said of a limit of events"
@@ -132,8 +132,7 @@ def test_wide(ue: UserEvents, limit: str) -> None:
 @case(spec="user_event_parse (current_user_events)")
 def test_many(ue: UserEvents) -> None:
     """All events count: with a limit of 257, 257 events leave no room."""
-    data = ue.open_data()
-    words = ue.process.map()
+    data, words = ue.open_data(), ue.process.map()
     for number in range(257):
         word = Word(ue.process, words + 4 * number)
         assert data.register(ue.name(f"n{number}"), word=word).errno == ""

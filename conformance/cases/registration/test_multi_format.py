@@ -10,7 +10,7 @@ from itertools import pairwise
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT
 from conformance.cases.support.status_text import tracepoints
-from conformance.client.data_file import Word
+from conformance.client.caller import Word
 from conformance.client.tracefs import MULTI_SYSTEM
 
 SPEC = "user_event_set_tp_name"
@@ -93,8 +93,7 @@ def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
 @case(spec="find_user_event", level="contract", tier="quick")
 def test_many(ue: UserEvents) -> None:
     """257 formats of a name are as many events, each with its own index, and all match again."""
-    data = ue.open_data()
-    words = ue.process.map()
+    data, words = ue.open_data(), ue.process.map()
     for number in range(257):
         word = Word(ue.process, words + 4 * number)
         seen = data.register(f"{ue.name()} u8 f{number}", flags=MULTI_FORMAT, word=word)

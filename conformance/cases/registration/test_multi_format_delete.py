@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.cases.support.status_text import tracepoints
-from conformance.client.data_file import Word
+from conformance.client.caller import Word
 
 DOC = "Deleting: dynamic_events deletes one specific format"
 NEEDS = "multi_format persist arguments_matched"

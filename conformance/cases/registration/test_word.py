@@ -5,7 +5,7 @@ import mmap
 from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.registration import error_of
 from conformance.client.addresses import PROT_NONE
-from conformance.client.data_file import Word
+from conformance.client.caller import Word
 
 SPEC = "user_events_ioctl_reg"
 DOC = "Registering: enable_addr must be write accessible within the program"
@@ -114,8 +114,7 @@ def test_word_taken_by_descriptor(ue: UserEvents) -> None:
 @doc("Unregistering: fork() retains registered events; silent about a word used twice")
 def test_word_taken_after_fork(ue: UserEvents) -> None:
     """A forked child inherits the word: EADDRINUSE there, until it unregisters."""
-    event = ue.event()
-    child = ue.fork(ue.process)
+    event, child = ue.event(), ue.fork(ue.process)
     copy = event.data.of(child)
     there = Word(child, event.word.address)
     assert error_of(copy.register(ue.name("f"), word=there)) == "EADDRINUSE"
@@ -187,8 +186,7 @@ def test_word_unwritable_event_goes(ue: UserEvents) -> None:
 @case(doc=FAILURE, tier="full")
 def test_word_unwritable_is_not_followed(ue: UserEvents) -> None:
     """After a bad address the word is not registered: ENOENT, and the address can be registered."""
-    data = ue.open_data()
-    address = ue.process.map()
+    data, address = ue.open_data(), ue.process.map()
     ue.process.protect(address, mmap.PROT_READ)
     data.register(ue.name(), enable_addr=address)
     ue.process.protect(address, mmap.PROT_READ | mmap.PROT_WRITE)

@@ -7,7 +7,7 @@ first, so one CPU suffices.
 from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.smp import enable_file
 from conformance.client.addresses import PAGE
-from conformance.client.data_file import Word
+from conformance.client.caller import Word
 from conformance.client.races import RaceCalls, race, track
 from conformance.client.tasks import first_task
 from conformance.ops import Discard, Operation

@@ -3,7 +3,7 @@
 from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.addresses import PAGE
-from conformance.client.data_file import Word
+from conformance.client.caller import Word
 from conformance.client.races import race, track
 from conformance.ops import Discard, Exit, Mprotect, Mremap, Munmap
 from conformance.ops.tasks import CLONE_VM, THREAD, ExitTask

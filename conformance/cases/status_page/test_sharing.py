@@ -28,8 +28,7 @@ def test_mapped_twice(ue: UserEvents) -> None:
 @case(spec="mm/mmap.c:mmap_region", level="detail", tier="quick")
 def test_without_descriptor(ue: UserEvents) -> None:
     """A mapping outlives the descriptor it was made with."""
-    page = map_page(ue.process)
-    event = ue.event()
+    page, event = map_page(ue.process), ue.event()
     assert page.close().value == 0
     event.enable()
     assert page.shows(event.place) == 1
@@ -40,8 +39,7 @@ def test_without_descriptor(ue: UserEvents) -> None:
 @case
 def test_without_data_file(ue: UserEvents) -> None:
     """The page is still updated after the descriptor that registered the event is closed."""
-    page = map_page(ue.process)
-    event = ue.event()
+    page, event = map_page(ue.process), ue.event()
     event.data.close()
     event.enable()
     assert page.shows(event.place) == 1
@@ -61,8 +59,7 @@ def test_unmapped(ue: UserEvents, length: int) -> None:
 @case
 def test_mapped_again(ue: UserEvents) -> None:
     """A page that is unmapped and mapped again shows changes made in between."""
-    page = map_page(ue.process)
-    event = ue.event()
+    page, event = map_page(ue.process), ue.event()
     page.unmap()
     event.enable()
     assert map_page(ue.process).shows(event.place) == 1
@@ -128,8 +125,7 @@ def test_child_registers(ue: UserEvents) -> None:
 @case(doc="Status: programs map the file; silent about inherited descriptors", level="behaviour")
 def test_child_maps(ue: UserEvents) -> None:
     """A child can map the page through an inherited descriptor."""
-    page = map_page(ue.process)
-    event = ue.event()
+    page, event = map_page(ue.process), ue.event()
     page.unmap()
     child = ue.fork(ue.process)
     event.enable()
@@ -141,8 +137,7 @@ def test_child_maps(ue: UserEvents) -> None:
 @case(spec="mm/mmap.c:__vm_munmap", level="detail")
 def test_child_unmaps(ue: UserEvents) -> None:
     """A child that unmaps the page does not affect its parent."""
-    page = map_page(ue.process)
-    event = ue.event()
+    page, event = map_page(ue.process), ue.event()
     child = page.of(ue.fork(ue.process))
     child.unmap()
     event.enable()
@@ -153,8 +148,7 @@ def test_child_unmaps(ue: UserEvents) -> None:
 @case(spec="kernel/exit.c:exit_mm", level="detail")
 def test_parent_exits(ue: UserEvents) -> None:
     """A child still sees changes after the process that mapped and registered has exited."""
-    page = map_page(ue.process)
-    event = ue.event()
+    page, event = map_page(ue.process), ue.event()
     child = page.of(ue.fork(ue.process))
     ue.process.exit()
     event.enable()

@@ -23,6 +23,14 @@ OFFSETS = "Status: the size of the file is a page, or a multiple of it; silent a
 case = surface("status_page", SPEC, DOC, level="detail", profiles="5.18..6.3", isolation="none")
 
 
+def error_of(ue: UserEvents, opened: int, protection: int, shared: bool) -> str:
+    """Errno of a mapping of the right length."""
+    length = length_of(ue.process)
+    return mapping_error(
+        ue.process, opened=opened, length=length, protection=protection, shared=shared
+    )
+
+
 @case(level="behaviour")
 @doc("Status: the size of the file is a page, or a multiple of it; silent about other lengths")
 @variants(
@@ -72,14 +80,7 @@ def test_offset_ignored(ue: UserEvents, offset: int) -> None:
 )
 def test_granted(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
     """A mapping is granted if the descriptor's mode permits its protection."""
-    found = mapping_error(
-        ue.process,
-        opened=opened,
-        length=length_of(ue.process),
-        protection=protection,
-        shared=shared,
-    )
-    assert found == ""
+    assert error_of(ue, opened, protection, shared) == ""
 
 
 @case(spec="mm/mprotect.c:do_mprotect_pkey", isolation="events")
@@ -99,8 +100,7 @@ def test_raised_rights(ue: UserEvents, opened: int, shared: bool, errno: str) ->
 @case(spec="mm/mprotect.c:change_protection", isolation="events")
 def test_rights_taken(ue: UserEvents) -> None:
     """A page made unreadable shows changes made meanwhile once it is readable again."""
-    page = map_page(ue.process)
-    event = ue.event()
+    page, event = map_page(ue.process), ue.event()
     assert page.protect(PROT_NONE).value == 0
     assert page.load(0, 1).errno == "EFAULT"
     event.enable()
@@ -175,14 +175,7 @@ def test_offset_misaligned(ue: UserEvents, offset: int) -> None:
 )
 def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
     """A writable mapping needs a writable descriptor, any mapping a readable one: EACCES."""
-    found = mapping_error(
-        ue.process,
-        opened=opened,
-        length=length_of(ue.process),
-        protection=protection,
-        shared=shared,
-    )
-    assert found == "EACCES"
+    assert error_of(ue, opened, protection, shared) == "EACCES"
 
 
 @case(spec="user_data_fops", profiles="5.18..", tier="full")

@@ -1,12 +1,15 @@
 """A BPF program that stores its context in a map."""
 
+from __future__ import annotations
+
 import struct
 from dataclasses import dataclass
 
 from conformance.abi.bpf import Helper, ProgramType
 from conformance.client.bpf import Bpf
-from conformance.client.perf import PerfEvent
+from conformance.client.perf import PerfEvent, open_perf
 from conformance.client.process import Process
+from conformance.client.user_events import UserEvents
 from conformance.ops import Observation
 from conformance.ops.bpf_assembler import (
     Instruction,
@@ -162,6 +165,13 @@ class Recorder:
         instructions = recorder(slot, room=room, parts=parts, answer=answer, typed=typed)
         self.program = bpf.load(instructions, ProgramType.TRACEPOINT)
         assert self.program.errno == ""
+
+    @classmethod
+    def attached(cls, ue: UserEvents, *, room: int = 8, parts: int = 0) -> Recorder:
+        """A recorder that is attached to a perf event on ``name()``."""
+        recorder = cls(ue.process, room=room, parts=parts)
+        assert recorder.attach(open_perf(ue.process, ue.name())).value == 0
+        return recorder
 
     def attach(self, event: PerfEvent) -> Observation:
         """PERF_EVENT_IOC_SET_BPF."""

@@ -1,7 +1,8 @@
 """Registrations by hand, refused, unprivileged, and persistent."""
 
 from conformance.abi.uapi import USER_REG
-from conformance.client.data_file import DataFile, Registration, Word
+from conformance.client.caller import Word
+from conformance.client.data_file import DataFile, Registration
 from conformance.client.user_events import UserEvents
 
 PERSIST = 1

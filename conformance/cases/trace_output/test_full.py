@@ -13,10 +13,13 @@ case = surface("trace_full", spec=SPEC, level="detail", tier="full", isolation="
 SIZE = 2000
 
 
-def small(ue: UserEvents, kilobytes: str = "4") -> Instance:
-    """An instance with a buffer of two pages."""
+def small(ue: UserEvents, kilobytes: str = "4", *, overwrite: bool = True) -> Instance:
+    """An instance with a buffer of two pages on the CPU of the process."""
+    ue.process.pin(0)
     instance = create_instance(ue)
     assert instance.write(instance.path("buffer_size_kb"), kilobytes).value == len(kilobytes)
+    if not overwrite:
+        assert instance.write(instance.path("options/overwrite"), "0").value == 1
     return instance
 
 
@@ -42,7 +45,6 @@ def counted(instance: Instance) -> str:
 )
 def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overrun: int) -> None:
     """In a full buffer the oldest page is overwritten, and all writes return their length."""
-    ue.process.pin(0)
     instance = small(ue)
     event = ue.event("u8 a")
     instance.enable(ue.name())
@@ -58,9 +60,7 @@ def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overru
 @case(doc="ftrace.rst@v6.12: overwrite: the oldest events are lost, or the newest")
 def test_dropped(ue: UserEvents) -> None:
     """Without overwriting the newest records are lost, and their writes return the same."""
-    ue.process.pin(0)
-    instance = small(ue)
-    assert instance.write(instance.path("options/overwrite"), "0").value == 1
+    instance = small(ue, overwrite=False)
     event = ue.event("u8 a")
     instance.enable(ue.name())
     for number in range(1, 8):
@@ -78,9 +78,7 @@ def test_dropped(ue: UserEvents) -> None:
 @doc("Writing Data: silent about full buffers")
 def test_not_validated(ue: UserEvents) -> None:
     """If the buffer has no room the payload is not validated: a malformed one is accepted."""
-    ue.process.pin(0)
-    instance = small(ue)
-    assert instance.write(instance.path("options/overwrite"), "0").value == 1
+    instance = small(ue, overwrite=False)
     event = ue.event("__rel_loc char[] a")
     instance.enable(ue.name())
     invalid = b"\0\0\xff\xff".ljust(SIZE, b"\0")
@@ -95,9 +93,7 @@ def test_not_validated(ue: UserEvents) -> None:
 @spec("rb_move_tail; trace_events_user.c:user_events_write_core")
 def test_others_have_room(ue: UserEvents) -> None:
     """A full buffer does not affect another instance, or perf: they have every record."""
-    ue.process.pin(0)
-    instance = small(ue)
-    assert instance.write(instance.path("options/overwrite"), "0").value == 1
+    instance = small(ue, overwrite=False)
     event = ue.event("u8 a")
     instance.enable(ue.name())
     ue.tracefs.enable(ue.name())
@@ -114,7 +110,6 @@ def test_others_have_room(ue: UserEvents) -> None:
 @variants(("least", "1", (5, 6, 7, 8)), ("three_pages", "9", (3, 4, 5, 6, 7, 8)))
 def test_size(ue: UserEvents, kilobytes: str, kept: tuple[int, ...]) -> None:
     """A buffer has as many pages as requested, and never less than two."""
-    ue.process.pin(0)
     instance = small(ue, kilobytes)
     assert instance.write(instance.path("buffer_size_kb"), "0").errno == "EINVAL"
     event = ue.event("u8 a")

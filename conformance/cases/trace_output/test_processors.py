@@ -51,8 +51,7 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
 @variants("instance", "top")
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     """Each instance has its own mask: one that contains the CPU records."""
-    instance = create_instance(ue)
-    event = ue.event("u8 a")
+    instance, event = create_instance(ue), ue.event("u8 a")
     listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
     for each in listeners.values():
         each.enable(ue.name())

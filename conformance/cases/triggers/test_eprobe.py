@@ -281,8 +281,7 @@ def test_enable_numbers(ue: UserEvents) -> None:
 @doc("ftrace.rst@v6.12: Instances: events of an instance are its own")
 def test_in_an_instance(ue: UserEvents) -> None:
     """An eprobe enabled in an instance records there, and nothing at the top."""
-    instance = create_instance(ue)
-    event = ue.event("u8 a")
+    instance, event = create_instance(ue), ue.event("u8 a")
     assert add_eprobe(ue, "a=$a:u8").errno == ""
     assert instance.enable(ue.name("p"), system=KPROBES).errno == ""
     assert (instance.directory(ue.name()).enabled, event.directory.enabled) == ("0*\n", "0\n")
@@ -303,8 +302,7 @@ def test_in_an_instance(ue: UserEvents) -> None:
 @doc("ftrace.rst@v6.12: Instances: events of an instance are its own")
 def test_two_instances(ue: UserEvents) -> None:
     """An eprobe enabled in two instances records in both."""
-    instance = create_instance(ue)
-    event = ue.event("u8 a")
+    instance, event = create_instance(ue), ue.event("u8 a")
     add_eprobe(ue, "a=$a:u8")
     instance.enable(ue.name("p"), system=KPROBES)
     enable_eprobe(ue)
@@ -319,8 +317,7 @@ def test_two_instances(ue: UserEvents) -> None:
 @doc("ftrace.rst@v6.12: Instances: events of an instance are its own")
 def test_off_in_two_instances(ue: UserEvents) -> None:
     """An eprobe disabled in both instances that had it enabled drops the event."""
-    instance = create_instance(ue)
-    event = ue.event("u8 a")
+    instance, event = create_instance(ue), ue.event("u8 a")
     add_eprobe(ue, "a=$a:u8")
     instance.enable(ue.name("p"), system=KPROBES)
     enable_eprobe(ue)

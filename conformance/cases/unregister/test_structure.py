@@ -84,8 +84,7 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
 @case(spec="user_unreg_get", doc=TWO_ERRORS, level="detail")
 def test_tail_before_unknown(ue: UserEvents) -> None:
     """Bytes that must be zero are checked before the word is looked up: E2BIG."""
-    data = ue.open_data()
-    word = ue.process.word()
+    data, word = ue.open_data(), ue.process.word()
     assert data.unregister(word, struct_size=24, tail=bytes(7) + b"\x01").errno == "E2BIG"
     assert data.unregister(word, struct_size=24, tail=bytes(8)).errno == "ENOENT"
 

@@ -45,8 +45,7 @@ def test_clears_at_any_place(ue: UserEvents, size: int, offset: int, bit: int, l
 @doc("silent about the last value of the bit")
 def test_one_of_two_bits(ue: UserEvents) -> None:
     """Of two bits of one word only the named one is unregistered."""
-    data = ue.open_data()
-    word = ue.process.word()
+    data, word = ue.open_data(), ue.process.word()
     data.register(ue.name("a"), word=word, bit=0)
     data.register(ue.name("b"), word=word, bit=9)
     ue.enable("a", "b")
@@ -119,8 +118,7 @@ def test_last_reference(ue: UserEvents) -> None:
 @variants({"read-only": mmap.PROT_READ, "unmapped": None})
 def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
     """A word that is no longer writable is EFAULT, and is unregistered nevertheless."""
-    data = ue.open_data()
-    address = ue.process.map()
+    data, address = ue.open_data(), ue.process.map()
     data.register(ue.name(), enable_addr=address)
     if protection is None:
         ue.process.unmap(address)
@@ -132,8 +130,7 @@ def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
 @case(doc="Unregistering: silent about memory that went away")
 def test_memory_replaced(ue: UserEvents) -> None:
     """The bit is cleared in whatever memory is mapped at the address now."""
-    data = ue.open_data()
-    address = ue.process.map()
+    data, address = ue.open_data(), ue.process.map()
     data.register(ue.name(), enable_addr=address)
     ue.process.unmap(address)
     ue.process.map_again(address)
@@ -145,8 +142,7 @@ def test_memory_replaced(ue: UserEvents) -> None:
 @case(spec="user_event_mm_fault_in", doc="Unregistering: silent about memory that went away")
 def test_memory_not_touched(ue: UserEvents) -> None:
     """A word in a page that was never touched is unregistered at once and reads zero."""
-    data = ue.open_data()
-    address = ue.process.map()
+    data, address = ue.open_data(), ue.process.map()
     data.register(ue.name(), enable_addr=address + PAGE - 4)
     ue.process.unmap(address)
     ue.process.map_again(address)

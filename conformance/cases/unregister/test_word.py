@@ -3,7 +3,7 @@
 import os
 
 from conformance.cases.case import UserEvents, doc, surface, variants
-from conformance.client.data_file import Word
+from conformance.client.caller import Word
 
 DOC = "Unregistering: bit and address were registered before; silent about the error for others"
 FORKED = "Unregistering: fork() retains registered events; each process unregisters its own"
@@ -32,8 +32,7 @@ def test_never_registered(ue: UserEvents) -> None:
 )
 def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
     """Address and bit must both match a registration; otherwise ENOENT, and nothing changes."""
-    data = ue.open_data()
-    word = ue.process.word()
+    data, word = ue.open_data(), ue.process.word()
     data.register(ue.name(), word=word, bit=5)
     ue.tracefs.enable(ue.name())
     assert data.unregister(word.address + offset, bit=bit).errno == "ENOENT"
@@ -96,8 +95,7 @@ def test_other_process(ue: UserEvents) -> None:
 @case(doc=FORKED, level="contract")
 def test_child_for_itself(ue: UserEvents) -> None:
     """A child unregisters its own copy of a word; its parent's copy is still followed."""
-    event = ue.event()
-    child = ue.fork(ue.process)
+    event, child = ue.event(), ue.fork(ue.process)
     there = Word(child, event.word.address)
     copy = event.data.of(child)
     assert copy.unregister(there).value == 0
@@ -110,8 +108,7 @@ def test_child_for_itself(ue: UserEvents) -> None:
 @case(doc=FORKED, level="contract", tier="full")
 def test_parent_for_itself(ue: UserEvents) -> None:
     """A word that the parent unregisters stays registered in a child forked before."""
-    event = ue.event()
-    child = ue.fork(ue.process)
+    event, child = ue.event(), ue.fork(ue.process)
     there = Word(child, event.word.address)
     assert event.unregister().value == 0
     event.enable()

@@ -5,7 +5,7 @@ import struct
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.addresses import PAGE
-from conformance.client.data_file import Word
+from conformance.client.caller import Word
 from conformance.ops import Discard, Write
 
 DOC = "Writing Data: silent about the longest payload"
@@ -154,8 +154,7 @@ def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: lis
 @doc("Writing Data: the data begin with the write index; the rest is the payload")
 def test_index_beyond_a_byte(ue: UserEvents) -> None:
     """A descriptor with 258 events writes each by its own index, and returns it again."""
-    data = ue.open_data()
-    words = ue.process.map()
+    data, words = ue.open_data(), ue.process.map()
     indices = [
         data.register(f"{ue.name(f'n{n}')} u8 v", word=Word(ue.process, words + 4 * n)).index
         for n in range(258)

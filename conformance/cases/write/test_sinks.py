@@ -105,8 +105,7 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
 @variants("refusing", "acting")
 def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     """A trigger at the top that reads no records fires for a write that an instance rejects."""
-    instance = create_instance(ue)
-    event = ue.event(STRING)
+    instance, event = create_instance(ue), ue.event(STRING)
     if asked_first == "refusing":
         instance.enable(ue.name())
     turn(ue.tracefs, "0")
