@@ -1,4 +1,4 @@
-"""The BPF interpreter and verifier, alone and against each other."""
+"""The BPF interpreter and verifier on any programs; the cases have those that mean something."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.abi.bpf import MapType, ProgramType
+from conformance.abi.bpf import ProgramType
 from conformance.model.bpf import verifier
 from conformance.model.bpf.arithmetic import arithmetic, compare, signed, swap
 from conformance.model.bpf.interpreter import Machine, Region
-from conformance.model.bpf.maps import Map, create
+from conformance.model.bpf.maps import Map
 from conformance.model.bpf.structure import Refused
 from conformance.model.bpf.verifier import Submission
 from conformance.model.errors import Errno, NotModelled
 from conformance.ops import bpf_assembler as asm
 from conformance.ops.bpf_assembler import Instruction
-from conformance.ops.bpf_opcodes import R0, R1, R2, R10, Alu, Jump, Size
+from conformance.ops.bpf_opcodes import R0, R10, Alu, Jump, Size
 
 numbers = st.integers(0, (1 << 64) - 1)
 NO_MAPS: dict[int, Map] = {}
@@ -29,17 +29,15 @@ def run(program: Sequence[asm.Piece]) -> int:
     return Machine(asm.resolve(program), NO_MAPS, Region(bytearray(4))).run()
 
 
-def verify(program: Sequence[asm.Piece], *, strict: bool = False, size: int = 8) -> str:
-    """The verdict of the verifier, "" or an errno; every descriptor is a hash map."""
-    map_ = create(MapType.HASH, 8, size, 4)
-    submission = Submission(
-        ProgramType.SOCKET_FILTER, asm.resolve(program), gpl=True, strict=strict
-    )
+def is_accepted(program: Sequence[asm.Piece]) -> bool:
+    """The verdict of the verifier."""
+    kind = ProgramType.SOCKET_FILTER
+    submission = Submission(kind, asm.resolve(program), gpl=True, strict=False)
     try:
-        verifier.check(submission, lambda number: map_, [])
-    except Errno as error:
-        return error.name
-    return ""
+        verifier.check(submission, _no_map, [])
+    except Errno:
+        return False
+    return True
 
 
 @given(numbers, numbers)
@@ -77,56 +75,9 @@ def test_two_swaps_truncate(number: int, bits: int) -> None:
     assert swap(number, bits, big=False) == low
 
 
-def test_division_by_zero_is_defined() -> None:
-    assert arithmetic(Alu.DIV, 7, 0, 64) == 0
-    assert arithmetic(Alu.MOD, 1 << 40 | 7, 0, 64) == 1 << 40 | 7
-    assert arithmetic(Alu.MOD, 1 << 40 | 7, 0, 32) == 7
-
-
-def test_a_loop_computes_a_sum() -> None:
-    program: list[asm.Piece] = [
-        asm.mov64_imm(R0, 0),
-        asm.mov64_imm(R1, 10),
-        asm.Label("again"),
-        asm.alu64_reg(Alu.ADD, R0, R1),
-        asm.alu64_imm(Alu.SUB, R1, 1),
-        asm.jmp_imm(Jump.JNE, R1, 0, "again"),
-        asm.exit_insn(),
-    ]
-    assert verify(program) == ""
-    assert run(program) == 55
-
-
 def test_uninitialized_stack_is_not_modelled() -> None:
     with pytest.raises(NotModelled, match="stack"):
         run([asm.ldx_mem(Size.DW, R0, R10, -8), asm.exit_insn()])
-
-
-def test_a_pointer_is_spilled_and_restored() -> None:
-    program: list[asm.Piece] = [
-        asm.stx_mem(Size.DW, R10, R1, -8),
-        asm.ldx_mem(Size.DW, R2, R10, -8),
-        asm.ldx_mem(Size.W, R0, R2, 0),
-        asm.exit_insn(),
-    ]
-    assert verify(program) == ""
-    assert run(program) == 0
-
-
-def test_a_map_access_depends_on_size_and_alignment() -> None:
-    program: list[asm.Piece] = [
-        asm.st_mem(Size.DW, R10, -8, 0),
-        asm.mov64_reg(R2, R10),
-        asm.alu64_imm(Alu.ADD, R2, -8),
-        asm.ld_map_fd(R1, 3),
-        asm.call(1),
-        asm.jmp_imm(Jump.JEQ, R0, 0, 1),
-        asm.st_mem(Size.DW, R0, 4, 0),
-        asm.mov64_imm(R0, 0),
-        asm.exit_insn(),
-    ]
-    assert [verify(program, size=size) for size in (8, 11, 12)] == ["EACCES", "EACCES", ""]
-    assert verify(program, size=12, strict=True) == "EACCES"
 
 
 # The interpreter runs whatever the verifier accepts.
@@ -151,7 +102,7 @@ any_instruction = st.one_of(
 def test_verified_programs_run(body: list[Instruction]) -> None:
     program = [asm.mov64_imm(R0, 1), *body, asm.exit_insn()]
     try:
-        answer = run(program) if verify(program) == "" else 0
+        answer = run(program) if is_accepted(program) else 0
     except NotModelled:
         # A pointer as a number is unknown.
         return

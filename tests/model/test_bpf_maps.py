@@ -8,7 +8,6 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -115,21 +114,6 @@ def test_an_observed_order_is_fixed(three_keys: Map) -> None:
 def test_a_walk_is_not_circular(three_keys: Map) -> None:
     three_keys.decide(b"a", b"b")
     assert three_keys.next_keys(b"b") == [b"c", End.LAST]
-
-
-@given(st.integers(0, 5))
-def test_an_array_is_walked_by_index(index: int) -> None:
-    map_ = create(MapType.ARRAY, 4, 1, 4)
-    key = index.to_bytes(4, "little")
-    following = {3: End.LAST, 4: bytes(4), 5: bytes(4)}
-    expected = following.get(index, (index + 1).to_bytes(4, "little"))
-    assert map_.next_keys(key) == [expected]
-
-
-@pytest.mark.parametrize("attributes", [(0, 4, 8, 4), (1, 0, 8, 4), (2, 8, 8, 4), (2, 4, 0, 4)])
-def test_invalid_map_attributes_are_refused(attributes: tuple[int, int, int, int]) -> None:
-    with pytest.raises(Errno, match="EINVAL"):
-        create(*attributes)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from conformance import ops
 from conformance.abi import grammar
 from conformance.abi.profile import profile_for
 from conformance.model.errors import Errno, RawReturn
@@ -143,16 +142,3 @@ def test_every_bucket_is_used(abi: str, buckets: int) -> None:
     bits = bucket_bits(profile_for(abi))
     found = {bucket(b"event%d" % number, bits) for number in range(4096)}
     assert found == set(range(buckets))
-
-
-def test_status_is_in_bucket_order() -> None:
-    ue = client()
-    data = ue.open_data()
-    names = [f"n{number}" for number in range(40)]
-    for name in names:
-        assert data.register(name).errno == ""
-    seen = ue.lockstep.run(ops.ReadFile("p1", "/sys/kernel/tracing/user_events_status"))[0]
-    shown = seen.text.partition("\n\n")[0].split("\n")
-    assert sorted(shown) == sorted(names)
-    buckets = [bucket(name.encode(), 8) for name in shown]
-    assert buckets == sorted(buckets)

@@ -1,4 +1,4 @@
-"""Instances: reset after a deletion, processors."""
+"""Instances: what the model does not know of them."""
 
 from __future__ import annotations
 
@@ -10,34 +10,24 @@ from conformance.model.state.world import World
 from conformance.model.tracing.instances import reset_after_deletion
 from tests.cases.variants import PROFILE
 
-
-def full(**settings: bool | None) -> Instance:
-    """An instance with one record."""
-    return Instance([Record(1, bytes(10), "p1", None)], **settings)  # type: ignore[arg-type]
-
-
-def test_a_deletion_resets_buffers_that_enabled_the_event() -> None:
-    world = World.fresh(PROFILE)
-    world.instances.update(was=full(clear_trace=True), never=full(clear_trace=False))
-    reset_after_deletion(world)
-    assert [len(world.instances[name].records) for name in ("was", "never")] == [0, 1]
-    assert not world.instances["was"].clear_trace
+RECORD = Record(1, bytes(10), "p1", None)
 
 
 def test_the_top_buffer_is_unknown_after_the_first_deletion() -> None:
     world = World.fresh(PROFILE)
-    world.instances[TOP] = full(clear_trace=None)
+    world.instances[TOP] = Instance([RECORD], clear_trace=None)
     reset_after_deletion(world)
     assert world.top.unknown_because
     world.top.reset()
     reset_after_deletion(world)
-    world.top.records.append(Record(1, bytes(10), "p1", None))
+    world.top.records.append(RECORD)
     reset_after_deletion(world)
     assert not world.top.unknown_because
     assert world.top.records
 
 
 def test_a_record_of_any_processor_has_no_processor() -> None:
+    instance = Instance([RECORD])
     with pytest.raises(NotModelled):
-        full().records_of(0)
-    assert len(full().records_of(None)) == 1
+        instance.records_of(0)
+    assert instance.records_of(None) == [RECORD]
