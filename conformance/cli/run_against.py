@@ -81,8 +81,7 @@ def judge(
     comparison = compared(side(base), after, after.record.head.fail_on)
     sys.stdout.write("\n")
     # The run has printed what fails it.
-    head = after.record.head
-    show(comparison, [each.id for each in after.record.cases if head.fails(each.outcome)])
+    show(comparison, [each.id for each in after.record.failures])
     if comparison.regression:
         return [code, exit_code(Ending.UNEXPECTED, style)]
     return [exit_code(Ending.PASS, style) if _fails_as_base(comparison) else code]

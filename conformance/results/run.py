@@ -152,6 +152,11 @@ class RunRecord:
         return RunVerdict.ERROR if self.missing and verdict is RunVerdict.PASS else verdict
 
     @property
+    def failures(self) -> list[CaseResult]:
+        """The results that keep the run from PASS."""
+        return [case for case in self.cases if self.head.fails(case.outcome)]
+
+    @property
     def missing(self) -> int:
         """How many selected cases have no result."""
         return 0 if self.not_built else max(0, self.selected - len(self.cases))
@@ -181,8 +186,7 @@ class RunRecord:
         if self.missing:
             ended = f"{len(self.cases)} of {self.selected} cases ended"
             return f"{ended}: {self.note}" if self.note else ended
-        shown = any(self.head.fails(each.outcome) for each in self.cases)
-        if shown or self.verdict in {RunVerdict.PASS, RunVerdict.NOT_BUILT}:
+        if self.failures or self.verdict in {RunVerdict.PASS, RunVerdict.NOT_BUILT}:
             return ""
         found = [each.switch for each in self.contradictions if self.head.fails(each.outcome)]
         if found:
@@ -237,7 +241,7 @@ class RunRecord:
             for word, number in tally.items()
             if number or word in ALWAYS_SHOWN
         ]
-        failed = {case.id for case in self.cases if self.head.fails(case.outcome)}
+        failed = {case.id for case in self.failures}
         switches = [each for each in self.contradictions if self.head.fails(each.outcome)]
         number = sum(each.case not in failed for each in switches)
         return [*words, f"{number} contradicted"] if number else words

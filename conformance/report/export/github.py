@@ -101,9 +101,8 @@ def _limited(kind: str, found: list[str], most: int) -> list[str]:
 
 
 def _errors(record: RunRecord) -> Iterator[str]:
-    for case in record.cases:
-        if record.head.fails(case.outcome):
-            yield _command("error", _title_of(case, record), _message_of(case))
+    for case in record.failures:
+        yield _command("error", _title_of(case, record), _message_of(case))
     if record.trouble:
         title = f"{record.verdict} {RUN_ID} on {record.head.kernel.id}"
         yield _command("error", title, one_line(record.trouble))
@@ -163,8 +162,7 @@ def _blocks(record: RunRecord) -> Iterator[str]:
     if record.trouble:
         head += f"<p><b>{_text(record.trouble)}</b></p>\n\n"
     yield head
-    failures = (case for case in record.cases if record.head.fails(case.outcome))
-    for first, others in by_cause(failures):
+    for first, others in by_cause(record.failures):
         more = f" and {counted(len(others), 'more case')}" if others else ""
         reason = f": {_text(first.reason)}" if first.reason else ""
         summary = f"{first.outcome} <code>{first.id}</code>{reason}{more}"

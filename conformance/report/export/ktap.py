@@ -42,7 +42,7 @@ def render_ktap(records: Iterable[RunRecord]) -> str:
         # A description must not contain it.
         name = one_line(name).replace("#", r"\x23")
         lines += [f"  {line}" for line in _run(record, name)]
-        bad = record.trouble or any(record.head.fails(case.outcome) for case in record.cases)
+        bad = record.trouble or record.failures
         if record.not_built:
             lines.append(result_line(number, name, "SKIP", detail(not_built_reason(record))))
         else:

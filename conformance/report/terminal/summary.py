@@ -64,15 +64,14 @@ def render_summary(
 
 def _failures(record: RunRecord, shown: Collection[str]) -> list[str]:
     """Each cause that fails the run: its first case, unless one was shown, and the others."""
-    failures = [case for case in record.cases if record.head.fails(case.outcome)]
-    failed = {case.id for case in failures}
+    failed = {case.id for case in record.failures}
 
     def rank(case: CaseResult) -> tuple[bool, ...]:
         """Of one cause, the case that was shown comes first; what a case left comes last."""
         of = case.aftermath_of
         return case.id not in shown, bool(of), of in failed
 
-    causes = by_cause(sorted(failures, key=rank))
+    causes = by_cause(sorted(record.failures, key=rank))
     lines: list[str] = []
     detailed = 0
     for case, others in causes:
@@ -93,8 +92,7 @@ def _failures(record: RunRecord, shown: Collection[str]) -> list[str]:
 
 def _shortest(record: RunRecord) -> list[str]:
     """Of several causes, the failure to read first, with the command that runs it again."""
-    failures = [case for case in record.cases if record.head.fails(case.outcome)]
-    readable = [case for case in failures if case.mismatches and case.evidence.steps]
+    readable = [case for case in record.failures if case.mismatches and case.evidence.steps]
     if len(by_cause(readable)) < 2:
         return []
     case = min(readable, key=lambda each: len(each.evidence.steps))
