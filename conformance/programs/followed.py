@@ -7,7 +7,7 @@ the recording and not judged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from conformance import ops
 from conformance.abi.profile import Profile
@@ -63,10 +63,6 @@ class Followed:
             self.model.settle()
             return self.model.step(operation, watches)
 
-    def observe(self, learn: Callable[[World], None]) -> None:
-        """Change every possible state."""
-        self.model.observe(learn)
-
     # What is not followed
 
     @property
@@ -89,7 +85,7 @@ class Followed:
                 for number in [each for each, held in process.slots.items() if held is file]:
                     del process.slots[number]
 
-        self.observe(learn)
+        self.model.observe(learn)
 
     # Tasks
 
@@ -124,7 +120,7 @@ class Followed:
             process = world.process(actor)
             process.closed_slots, process.kept_over_exec = set(), set()
 
-        self.observe(learn)
+        self.model.observe(learn)
         for slot in {each.descriptor for each in details.files} & set(self._paths(actor)):
             self.perform(tasks.KeepOverExec(actor, slot))
         self.perform(tasks.Exec(actor))
@@ -138,7 +134,7 @@ class Followed:
             process.slots, process.closed_slots = dict(process.slots), set(process.closed_slots)
             process.kept_over_exec = set(process.kept_over_exec)
 
-        self.observe(learn)
+        self.model.observe(learn)
 
     def end(self, tid: int) -> None:
         """A task has ended."""
@@ -157,7 +153,7 @@ class Followed:
             credentials.effective = seen.capabilities
             credentials.in_user_namespace = seen.in_user_namespace
 
-        self.observe(learn)
+        self.model.observe(learn)
 
     def open_as_root(self, operation: ops.Open) -> None:
         """Take over an open(2) that succeeded against the modes of the model."""
@@ -230,4 +226,4 @@ class Followed:
         def learn(world: World) -> None:
             world.process(receiver).slots[new_slot] = world.process(sender).file(slot)
 
-        self.observe(learn)
+        self.model.observe(learn)

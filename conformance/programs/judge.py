@@ -157,7 +157,9 @@ class Judge:
         self._followed.become(actor, call.before.credentials)
         if isinstance(operation, ops.Mmap) and operation.address:
             observed.unmap(self._model, operation)
-        watched = self._watched(call, operation)
+        watched: list[Watched] = []
+        if isinstance(operation, ops.Ioctl):
+            watched = observed.watched(self._model, call, operation)
         seen = self._seen(call, operation, watched)
         doubts.check_environment(self._followed, call, operation, seen)
         allowed = self._followed.step(operation, [each.watch for each in watched])
@@ -179,11 +181,6 @@ class Judge:
             self._judgement.calls.append(replace(judged, subjects=about))
         if seen.ok:
             self._count(call, actor, operation)
-
-    def _watched(self, call: Call, operation: ops.Operation) -> list[Watched]:
-        if not isinstance(operation, ops.Ioctl):
-            return []
-        return observed.watched(self._model, call, operation)
 
     def _seen(
         self, call: Call, operation: ops.Operation, watched: Sequence[Watched]
