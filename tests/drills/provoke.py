@@ -113,12 +113,12 @@ def small_disk(directory: Path, kib: int) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(directory)], check=True)
 
 
-def fill(directory: Path, leaving_kib: int = 0) -> Path:
-    """Fill a small file system, leaving some KiB; remove the returned file to free it."""
+def fill(directory: Path) -> Path:
+    """Fill a small file system; remove the returned file to free it."""
     free = os.statvfs(directory)
     ballast = directory / "ballast"
     with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        file.write(bytes(max(0, free.f_bavail * free.f_frsize - (leaving_kib << 10))))
+        file.write(bytes(free.f_bavail * free.f_frsize))
     return ballast
 
 

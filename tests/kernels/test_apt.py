@@ -14,6 +14,7 @@ from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
 from tests.kernels.fake_make import ENTRY
 from tests.kernels.fake_sources import PACKAGE, FakeApt, obtained, tarball
+from tests.shell_scripts import write_script
 
 
 def test_candidate_of_the_hosts_lists_is_used(store: Store, apt: FakeApt) -> None:
@@ -151,17 +152,17 @@ def test_tarball_in_a_directory_of_the_package(
     """As on Ubuntu: the tarball is deeper, with a link where Debian has it."""
     listing = f"/usr/src/{PACKAGE}/{PACKAGE}.tar.{compression}"
     (apt.directory / "source").write_bytes(tarball(PACKAGE, "9", compression))
-    (apt.directory / "dpkg-deb").write_text(
-        f'#!/bin/sh\nmkdir -p "$3/usr/src/{PACKAGE}/debian"\n'
-        f'cp {apt.directory}/source "$3{listing}"\n'
-        f'ln -s {PACKAGE}/{PACKAGE}.tar.{compression} "$3/usr/src/{PACKAGE}.tar.{compression}"\n'
+    write_script(
+        apt.directory / "dpkg-deb",
+        f'mkdir -p "$3/usr/src/{PACKAGE}/debian"\ncp {apt.directory}/source "$3{listing}"\n'
+        f'ln -s {PACKAGE}/{PACKAGE}.tar.{compression} "$3/usr/src/{PACKAGE}.tar.{compression}"',
     )
     apt.offer("host", "9.9.3-1")
     assert (obtained(ENTRY, store) / "Makefile").read_text() == "VERSION = 9\n"
 
 
 def test_package_without_a_tarball_is_refused(store: Store, apt: FakeApt) -> None:
-    (apt.directory / "dpkg-deb").write_text('#!/bin/sh\nmkdir -p "$3/usr/src"\n')
+    write_script(apt.directory / "dpkg-deb", 'mkdir -p "$3/usr/src"')
     apt.offer("host", "9.9.3-1")
     with pytest.raises(SourceUnavailable, match=f"package {PACKAGE} has no {PACKAGE}"):
         obtained(ENTRY, store)
