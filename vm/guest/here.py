@@ -85,10 +85,9 @@ def _isolate(kept: list[str]) -> None:
 def main(directory: str, *given: str) -> None:
     """Serve until the host hangs up, and kill what is left."""
     sys.path.insert(0, directory)
-    from vm import wire
     from vm.guest import port
     from vm.guest.needed_files import import_all
-    from vm.guest.supervisor import Supervisor
+    from vm.guest.supervisor import serve_host
 
     ports = {name: int(number) for name, _, number in (word.partition("=") for word in given)}
     port.inherit(ports)
@@ -99,11 +98,7 @@ def main(directory: str, *given: str) -> None:
     _isolate([directory, sys.base_prefix, os.path.dirname(sys.executable)])
     session = os.getpid()
     try:
-        Supervisor(port.Port.named(next(iter(ports))), lambda: kill_members(session)).serve()
-    except port.HostGone:
-        pass
-    except wire.FrameError as error:
-        os.write(2, f"uevt: the host's {error}\n".encode())
+        serve_host(next(iter(ports)), lambda: kill_members(session))
     finally:
         if os.getpid() == session:
             kill_members(session)

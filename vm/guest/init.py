@@ -56,17 +56,10 @@ def main(directory: str, port_name: str) -> None:
     """Serve until the host hangs up."""
     sys.path.insert(0, directory)
     # Before mounting: mounts would hide a checkout below /tmp or /run.
-    from vm import wire
-    from vm.guest.port import HostGone, Port
-    from vm.guest.supervisor import Supervisor
+    from vm.guest.supervisor import serve_host
 
     mount_all(directory)
-    try:
-        Supervisor(Port.named(port_name)).serve()
-    except HostGone:
-        pass
-    except wire.FrameError as error:
-        os.write(2, f"uevt: the host's {error}\n".encode())
+    serve_host(port_name)
     power_off()
 
 

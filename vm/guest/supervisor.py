@@ -14,6 +14,7 @@ import os
 import select
 from errno import ETIMEDOUT
 
+from vm import wire
 from vm.guest import kernel_facts, native_engine, version
 from vm.guest.actor import Actor
 from vm.guest.port import HostGone, Port, PortMissing, find, open_to_all_users
@@ -122,6 +123,16 @@ class Supervisor(Server):
 
         described = kernel_facts.describe()
         return len(described), 0, described
+
+
+def serve_host(port: str, kill_all: Callable[[], None] = kill_everybody) -> None:
+    """Serve at a port until the host hangs up, or report its corrupt frame."""
+    try:
+        Supervisor(Port.named(port), kill_all).serve()
+    except HostGone:
+        pass
+    except wire.FrameError as error:
+        os.write(2, f"uevt: the host's {error}\n".encode())
 
 
 def _be_actor(event: int) -> NoReturn:

@@ -53,7 +53,7 @@ _MIN_FREE = 1 << 20
 _NO_ROOT = re.compile(
     r"VFS: (?:Unable to mount root|Cannot open root)|List of all bdev filesystems"
 )
-#: The message of vm/guest/init.py after a corrupt frame from the host.
+#: The message of vm/guest/supervisor.py after a corrupt frame from the host.
 _GAVE_UP = re.compile(r"^uevt: (the host's frame .*)", re.MULTILINE)
 #: kernel/reboot.c: a regular shutdown.
 _POWERED_OFF = re.compile(r"^\S*\[[ \d.]+\]\S* reboot: ", re.MULTILINE)
