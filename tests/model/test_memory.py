@@ -98,22 +98,6 @@ def test_added_rights_need_a_fault() -> None:
     assert space.pinned(BASE) is not None
 
 
-@pytest.mark.parametrize(
-    ("address", "length"),
-    [
-        (BASE - 1, 1),
-        (BASE + LENGTH, 1),
-        (BASE + LENGTH - 4, 8),
-        (0, 1),
-        (1 << 63, 1),
-        (BASE + LENGTH - 4, 1 << 40),
-    ],
-)
-def test_unmapped_memory_faults(address: int, length: int) -> None:
-    with pytest.raises(Errno, match="EFAULT"):
-        mapped().read(address, length)
-
-
 def test_a_faulting_store_writes_the_first_page() -> None:
     space = mapped()
     space.unmap(BASE + PAGE_SIZE, PAGE_SIZE)

@@ -111,11 +111,6 @@ def test_harmless_text_has_no_command(text: str) -> None:
         assert "##[" not in line
 
 
-def test_a_workflow_is_recognised_by_its_environment() -> None:
-    assert github.in_workflow({"GITHUB_ACTIONS": "true"})
-    assert not github.in_workflow({})
-
-
 @pytest.mark.parametrize(("runs_", "each"), [(1, 10), (3, 3), (20, 1)])
 def test_runs_of_one_step_share_the_annotations(runs_: int, each: int) -> None:
     environment: dict[str, str] = {}

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 
 from conformance.report.export.kselftest import render_kselftest
 from conformance.results.outcome import Blame, Level, Outcome
 from conformance.results.run import RunRecord
 from tests.report.export.lkft_reader import read_kselftest, slug
-from tests.report.samples import UNHURRIED, case, contradicted, evidence, head, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 
 SUMMARIES = Path(__file__).resolve().parents[3] / "docs" / "results"
 
@@ -63,20 +62,6 @@ def test_reduced_case_names_are_unique() -> None:
     assert len(names) == len(ids) + len(surfaces)
     # Names reduced to letters and digits, as in shell variables.
     assert len({re.sub("[^a-z0-9]+", "_", id) for id in ids}) == len(ids)
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["ok 7 evil", "not ok 7 evil # SKIP", "# ok 7 evil", "TAP version 12", "  # # ok 7 evil"],
-)
-def test_kernel_output_is_not_a_result(line: str) -> None:
-    crash = case("write.a", Outcome.CRASH, reason=line, evidence=evidence(line))
-    skipped = case("write.b", Outcome.SKIP)
-    assert read_kselftest(render_kselftest([run(crash, skipped)])) == {
-        "user_events_write_write_a": "fail",
-        "user_events_write_write_b": "skip",
-        "user_events_write": "fail",
-    }
 
 
 def test_several_kernels_are_collections_of_their_own() -> None:

@@ -151,7 +151,8 @@ def leaves(test: Any) -> dict[str, str]:
 
 HOSTILE = [
     *("ok 1 evil", "not ok 1 evil # SKIP", "x # SKIP y", "x #SKIP", "    # Subtest: evil"),
-    *("KTAP version 1", "1..0 # SKIP", "Bail out! # SKIP"),
+    *("KTAP version 1", "TAP version 12", "1..0 # SKIP", "Bail out! # SKIP"),
+    *("# ok 7 evil", "  # # ok 7 evil"),
 ]
 
 
@@ -168,6 +169,13 @@ def test_kernel_output_turns_nothing_green(kunit: Kunit, text: str) -> None:
     for records in ([record], [record, record]):
         found = {**by_all(records), "kunit": by_kunit(kunit, records)}
         assert found == dict.fromkeys(found, RED)
+    assert read_kselftest(render_kselftest([record])) == {
+        "user_events_write_write_a": "pass",
+        "user_events_write_write_b": "fail",
+        "user_events_write_write_c": "pass",
+        "user_events_write": "fail",
+        "user_events_uevt_run": "fail",
+    }
     assert leaves(kunit(render_ktap([record]))) == {
         "write.a": "SUCCESS",
         "write.b": "FAILURE",
