@@ -65,16 +65,6 @@ def test_contradicted_switches_are_in_the_summary(path: Path) -> None:
     assert found == {"ebadf_when_disabled": False, "persist": True}
 
 
-def test_a_run_with_a_missing_case_has_no_verdict(path: Path) -> None:
-    record = run(case("write.a"), selected=2, note="interrupted")
-    assert summary_of(record, path)["verdict"] == "ERROR"
-    assert record.trouble == "1 of 2 cases ended: interrupted"
-
-
-def test_a_kernel_without_user_events_has_no_failures(path: Path) -> None:
-    assert summary_of(run(selected=0, not_built=True), path)["verdict"] == "NOT_BUILT"
-
-
 def test_a_self_check_has_no_verdict_and_no_counts(path: Path) -> None:
     summary = summary_of(run(case("write.a"), head=head(self_check=True)), path)
     assert summary["self_check"] == "ok"

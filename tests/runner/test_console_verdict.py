@@ -12,7 +12,6 @@ from tests.report.samples import case
 WARN = Report("warn", "WARNING: CPU: 0 PID: 1 at x.c:1 f", "warn:f")
 OOPS = Report("oops", "BUG: kernel NULL pointer dereference, address: 10", "oops:g")
 MEMORY = Report("out_of_memory", "sh invoked oom-killer: gfp_mask=0", "out_of_memory")
-LATE = Report("warn", "WARNING: late", "warn:h", context="kworker/0:1", after="write.first")
 ALLOWED = Report("warn", "WARNING: known", "warn:k", allowed="known [url] until 2030-01-01")
 
 
@@ -56,16 +55,6 @@ def test_outcome_of_a_case_with_reports(
 
 def test_result_without_reports_is_unchanged() -> None:
     assert judge_reports(result(), [], "the console") == result()
-
-
-def test_late_report_gets_a_result_of_the_earlier_case() -> None:
-    (late,) = judge_late_reports([LATE], "write.second", "the console")
-    assert late.id == "write.first.afterwards"
-    assert (late.outcome, late.blame) == (Outcome.FAIL, Blame.KERNEL)
-    assert late.reason == (
-        "the kernel complained: WARNING: late (in kworker/0:1); "
-        "seen after write.first ended and before write.second began"
-    )
 
 
 def test_report_before_any_case_gets_a_result() -> None:

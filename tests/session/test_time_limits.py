@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser
-from dataclasses import replace
 
 import pytest
 
-from conformance.cases.case import Tier
 from conformance.results.outcome import Blame, Outcome
 from conformance.session.options import declare, groups_of
 from conformance.session.time_limits import CaseTooLong, Limits, RunLimit, RunOver
 from conformance.session.worker.blame import explain
 from host.deadline import Deadline
-from tests.runner.fake_guest import PLAIN
 
 
 def clipped(call: float, case: float | None, run: float | None) -> Deadline:
@@ -60,18 +56,6 @@ def test_passed_limit_is_no_verdict(
     trouble = explain(caught.value, True)
     assert trouble is not None
     assert (trouble.outcome, trouble.blame) == (Outcome.ERROR, blame)
-
-
-def test_case_after_the_deadline_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    limit = RunLimit.of(5)
-    assert limit is not None
-    over = [limit.over]
-    monkeypatch.setattr(time, "monotonic", lambda: limit.end)
-    assert [*over, limit.over] == [False, True]
-    result = limit.not_judged(replace(PLAIN, tier=Tier.FULL), "other.case.a")
-    assert (result.id, result.tier) == ("other.case.a", "full")
-    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HOST)
-    assert result.reason == "not judged: the run's deadline of 5 s has passed (--deadline)"
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon", ""])
