@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TextIO
 
 import pytest
 
@@ -19,8 +19,8 @@ from conformance.results.run import RunHead, RunRecord
 from host.text import Outlet, is_terminal, use_colour
 
 
-class Output(Protocol):
-    """Output about one run."""
+class _FinalOutput:
+    """An output that prints at the end only."""
 
     def begin(self, selected: int) -> None:
         """A number of cases was selected."""
@@ -31,45 +31,6 @@ class Output(Protocol):
     def remark(self, result: CaseResult) -> None:
         """A result arrived that is not of a selected case."""
 
-    def end(self, record: RunRecord | None) -> None:
-        """The run ended, with ``record`` None if it has no result."""
-
-
-def outputs(
-    config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | None
-) -> list[Output]:
-    """The outputs of a run; ``directory`` is the path to print."""
-    colour = use_colour(sys.stdout, os.environ)
-    escape = github.harmless if github.in_workflow(os.environ) else str
-    found: list[Output] = []
-    if ktap is not None:
-        found.append(KtapStream(ktap, head, require=config.option.require, escape=escape))
-    if github.in_workflow(os.environ):
-        found.append(WorkflowOutput(require=config.option.require))
-    # Last in the list: it prints the verdict, which is the last line.
-    if not config.pluginmanager.is_blocked("terminalreporter"):
-        found.append(SummaryOutput(directory, colour=colour, escape=escape))
-        return found
-    quiet = config.option.verbose < 0
-    moving = is_terminal(sys.stdout, os.environ) and not quiet
-    live = Live(
-        sys.stdout, head, directory, moving=moving, colour=colour, quiet=quiet, escape=escape
-    )
-    return [*found, live]
-
-
-class _FinalOutput:
-    """An output that prints at the end only."""
-
-    def begin(self, selected: int) -> None:
-        """See Output."""
-
-    def case(self, result: CaseResult) -> None:
-        """See Output."""
-
-    def remark(self, result: CaseResult) -> None:
-        """See Output."""
-
 
 class WorkflowOutput(_FinalOutput):
     """Annotations and step summary of a GitHub workflow."""
@@ -78,7 +39,7 @@ class WorkflowOutput(_FinalOutput):
         self._require = require
 
     def end(self, record: RunRecord | None) -> None:
-        """See Output."""
+        """The run ended; None without a result."""
         if record is None:
             return
         most = github.shared(os.environ)
@@ -103,7 +64,33 @@ class SummaryOutput(_FinalOutput):
         self._escape = escape
 
     def end(self, record: RunRecord | None) -> None:
-        """See Output."""
+        """The run ended; None without a result."""
         if record is not None:
             text = render_summary(record, directory=self._directory, colour=self._colour)
             sys.stdout.write(self._escape(text))
+
+
+Output = KtapStream | Live | WorkflowOutput | SummaryOutput
+
+
+def outputs(
+    config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | None
+) -> list[Output]:
+    """The outputs of a run; ``directory`` is the path to print."""
+    colour = use_colour(sys.stdout, os.environ)
+    escape = github.harmless if github.in_workflow(os.environ) else str
+    found: list[Output] = []
+    if ktap is not None:
+        found.append(KtapStream(ktap, head, require=config.option.require, escape=escape))
+    if github.in_workflow(os.environ):
+        found.append(WorkflowOutput(require=config.option.require))
+    # Last in the list: it prints the verdict, which is the last line.
+    if not config.pluginmanager.is_blocked("terminalreporter"):
+        found.append(SummaryOutput(directory, colour=colour, escape=escape))
+        return found
+    quiet = config.option.verbose < 0
+    moving = is_terminal(sys.stdout, os.environ) and not quiet
+    live = Live(
+        sys.stdout, head, directory, moving=moving, colour=colour, quiet=quiet, escape=escape
+    )
+    return [*found, live]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from conformance.client import executor as sut
 from conformance.results.case_result import Report
@@ -14,34 +14,19 @@ from host.deadline import Deadline
 from host.kernel_reports import HARMLESS
 from vm.errors import NoAnswer
 from vm.kernel_log.lines import Mark
-from vm.qemu.console import Console
+
+if TYPE_CHECKING:
+    # Imported where it is needed: the running kernel is judged without QEMU.
+    from vm.here.machine import RunningKernel
+    from vm.machine import Machine
 
 _PAUSE = 0.003
-
-
-class CalledMachine(Protocol):
-    """A machine whose actors perform calls."""
-
-    @property
-    def console(self) -> Console: ...
-    def deadline(self, seconds: float, what: str) -> Deadline: ...
-    def call_deadline(self, actor: str) -> Deadline: ...
-    def call(
-        self,
-        actor: str,
-        calls: Sequence[Sequence[object]],
-        watch: Sequence[Sequence[object]] = ...,
-        *,
-        deadline: Deadline | None = ...,
-    ) -> list[dict[str, Any]]: ...
-    def mark(self, text: str) -> Mark: ...
-    def check(self, mark: Mark) -> None: ...
 
 
 class ConsoleGuest:
     """A machine with a console as the runner's Guest; `read_up_to` is where it was ready."""
 
-    def __init__(self, machine: CalledMachine, limits: Limits) -> None:
+    def __init__(self, machine: Machine | RunningKernel, limits: Limits) -> None:
         self._called = machine
         self._limits = limits
         # The last mark, until it is confirmed on the console.
