@@ -86,21 +86,15 @@ def test_slurp(host: Host, tmp_path: Path, size: int) -> None:
 
 def test_file_errors(host: Host, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
-    assert plain(
-        host.call(
-            ["slurp", missing, 10],
-            ["slurp", str(tmp_path), 10],
-            ["spill", missing, "41", os.O_WRONLY],
-            ["spill_pid", "/dev/full", os.O_WRONLY],
-            ["number", missing, 0],
-        )
-    ) == [
-        (-1, errno.ENOENT, None),
-        (-1, errno.EISDIR, None),
-        (-1, errno.ENOENT, None),
-        (-1, errno.ENOSPC, None),
-        (-1, errno.ENOENT, None),
-    ]
+    calls = (
+        (["slurp", missing, 10], errno.ENOENT),
+        (["slurp", str(tmp_path), 10], errno.EISDIR),
+        (["spill", missing, "41", os.O_WRONLY], errno.ENOENT),
+        (["spill_pid", "/dev/full", os.O_WRONLY], errno.ENOSPC),
+        (["number", missing, 0], errno.ENOENT),
+    )
+    results = plain(host.call(*(call for call, _ in calls)))
+    assert results == [(-1, error, None) for _, error in calls]
 
 
 def test_spill(host: Host, tmp_path: Path) -> None:

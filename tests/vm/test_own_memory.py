@@ -20,23 +20,17 @@ def test_access_honours_protections(host: Host) -> None:
     edge = where + mmap.PAGESIZE
     (protected,) = host.call(sys_call("mprotect", edge, mmap.PAGESIZE, mmap.PROT_READ))
     assert protected["errno"] == 0
-    assert plain(
-        host.call(
-            ["poke", edge - 4, "01020304"],
-            ["peek", edge - 2, 4],
-            ["poke", edge - 2, "05060708"],
-            ["peek", 16, 4],
-            ["poke", 16, "00"],
-            ["peek", 16, 0],
-        )
-    ) == [
-        (4, 0, None),
-        (4, 0, b"\3\4\0\0"),
-        (-1, errno.EFAULT, None),
-        (-1, errno.EFAULT, None),
-        (-1, errno.EFAULT, None),
-        (0, 0, b""),
-    ]
+    refused = (-1, errno.EFAULT, None)
+    calls = (
+        (["poke", edge - 4, "01020304"], (4, 0, None)),
+        (["peek", edge - 2, 4], (4, 0, b"\3\4\0\0")),
+        (["poke", edge - 2, "05060708"], refused),
+        (["peek", 16, 4], refused),
+        (["poke", 16, "00"], refused),
+        (["peek", 16, 0], (0, 0, b"")),
+    )
+    results = plain(host.call(*(call for call, _ in calls)))
+    assert results == [expected for _, expected in calls]
 
 
 def test_mapping_beyond_the_end_of_its_file(host: Host, tmp_path: Path) -> None:
