@@ -120,7 +120,11 @@ def _flavoured(entry: KernelEntry, chosen: Flavour) -> KernelEntry:
 
 def _fragment(path: Path) -> str:
     """The text of a fragment; every line is valid for Kconfig."""
-    text = _text(path)
+    try:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise BrokenFile(path, why, "name a readable file") from error
     if not text.isascii() and any("\udc80" <= each <= "\udcff" for each in text):
         raise BrokenFile(path, "it is not UTF-8", "save it as UTF-8")
     if wrong := kconfig.malformed(text):
@@ -133,11 +137,3 @@ def _fragment(path: Path) -> str:
             why = f"{name}=m: the modules of a kernel are not built, only its image"
             raise BrokenFile(path, why, f"write {name}=y")
     return text
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise BrokenFile(path, why, "name a readable file") from error

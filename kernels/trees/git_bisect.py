@@ -116,7 +116,7 @@ class Bisection:
     @property
     def steps(self) -> int:
         """git's estimate of the commits to judge after the current one."""
-        goods = self._refs("refs/bisect/good-*")
+        goods = self._line("for-each-ref", "--format=%(refname)", "refs/bisect/good-*").split()
         words = ("rev-list", "--bisect-vars", "refs/bisect/bad", "--not", *goods)
         found = _STEPS.search(self._line(*words, "--", *self._paths))
         return int(found[1]) if found else 0
@@ -162,9 +162,6 @@ class Bisection:
             raise NotBetween(f"{what}, but its descendant", "swap them")
         hint = f"name their common ancestor {base[:12]} as good" if base else "name one that is"
         raise NotBetween(what, hint)
-
-    def _refs(self, pattern: str) -> list[str]:
-        return self._line("for-each-ref", "--format=%(refname)", pattern).split()
 
     def _line(self, *words: str) -> str:
         """One line of git's output.  Raises HostTrouble."""

@@ -24,6 +24,7 @@ _SQE_SIZE = 64
 _PAGE = 4096
 _READ_WRITE, _SHARED = 3, 1
 _TOKEN = 0x75657674
+_MASK = (1 << 64) - 1
 
 
 def write(descriptor: int, where: int, count: int, offset: int, *, vector: bool) -> tuple[int, int]:
@@ -44,17 +45,8 @@ def write(descriptor: int, where: int, count: int, offset: int, *, vector: bool)
                 return -1, errno
             maps.append(address)
         rings, entries = maps
-        entry = _SQE.pack(
-            _OP_WRITEV if vector else _OP_WRITE,
-            0,
-            0,
-            descriptor,
-            offset & (1 << 64) - 1,
-            where,
-            count,
-            0,
-            _TOKEN,
-        )
+        operation = _OP_WRITEV if vector else _OP_WRITE
+        entry = _SQE.pack(operation, 0, 0, descriptor, offset & _MASK, where, count, 0, _TOKEN)
         return _submit(number, rings, entries, entry, params)
     finally:
         for address in maps:

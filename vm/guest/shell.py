@@ -61,18 +61,12 @@ def prepare() -> None:
             pass
 
 
-def mount_export(tag: str, where: str, options: str, read_only: bool) -> None:
-    """Mount a directory of the host below the root, once.  Raises OSError."""
-    if os.path.ismount(ROOT + where):
-        return
-    os.makedirs(ROOT + where, exist_ok=True)
-    _mount("9p", ROOT + where, options, _MS_RDONLY if read_only else 0, tag)
-
-
 def mount_exports(mounts: list[list[Any]], links: list[list[str]]) -> None:
     """Mount directories of the host below the root, and make links to them.  Raises OSError."""
-    for mount in mounts:
-        mount_export(*mount)
+    for tag, where, options, read_only in mounts:
+        if not os.path.ismount(ROOT + where):
+            os.makedirs(ROOT + where, exist_ok=True)
+            _mount("9p", ROOT + where, options, _MS_RDONLY if read_only else 0, tag)
     for name, target in links:
         if not os.path.lexists(ROOT + name):
             os.symlink(target, ROOT + name)

@@ -56,17 +56,14 @@ class AgentProcesses:
         """
         names = [f"{_PORT}{number}" for number in range(actors + 1)]
         with ExitStack() as theirs, ExitStack() as ours, log.open("ab") as errors:
-            ends = []
-            words = []
-            descriptors = []
-            for number, name in enumerate(names):
+            ends, descriptors = [], []
+            for lowest in range(_FIRST_DESCRIPTOR, _FIRST_DESCRIPTOR + len(names)):
                 our_end, their_end = socket.socketpair()
                 ends.append(ours.enter_context(our_end))
                 theirs.enter_context(their_end)
-                descriptor = _high(their_end.fileno(), _FIRST_DESCRIPTOR + number)
-                theirs.callback(os.close, descriptor)
-                descriptors.append(descriptor)
-                words.append(f"{name}={descriptor}")
+                descriptors.append(fcntl.fcntl(their_end, fcntl.F_DUPFD_CLOEXEC, lowest))
+                theirs.callback(os.close, descriptors[-1])
+            words = [f"{name}={number}" for name, number in zip(names, descriptors, strict=True)]
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", here.__file__, str(_VM), *words],
                 stdin=subprocess.DEVNULL,
@@ -90,8 +87,7 @@ class AgentProcesses:
 
     def stuck(self) -> list[StuckProcess]:
         """The processes that are in the kernel and not waiting for a request."""
-        pids = [self.session, *here.members(self.session)]
-        found = [StuckProcess(pid, _state(pid), _stack(pid)) for pid in pids if not _ended(pid)]
+        found = [StuckProcess(pid, _state(pid), _stack(pid)) for pid in _running(self.session)]
         busy = [each for each in found if not _IDLE & set(each.frames)]
         return sorted(busy, key=lambda each: each.state != _UNINTERRUPTIBLE)
 
@@ -109,18 +105,17 @@ class AgentProcesses:
 def end_session(session: int, deadline: Deadline) -> list[StuckProcess]:
     """Kill the processes of a session; those that could not be killed by the deadline."""
     with suppress(DeadlineExpired):
-        while pids := [each for each in (session, *here.members(session)) if not _ended(each)]:
+        while pids := _running(session):
             for pid in pids:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             deadline.pause()
-    pids = [session, *here.members(session)]
-    return [StuckProcess(pid, _state(pid), _stack(pid)) for pid in pids if not _ended(pid)]
+    return [StuckProcess(pid, _state(pid), _stack(pid)) for pid in _running(session)]
 
 
-def _high(descriptor: int, number: int) -> int:
-    """A duplicate of a descriptor with at least this number."""
-    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, number)
+def _running(session: int) -> list[int]:
+    """The processes of a session that have not ended, its leader first."""
+    return [pid for pid in (session, *here.members(session)) if not _ended(pid)]
 
 
 def _state(pid: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,12 +46,10 @@ def segments(file: Path) -> tuple[Segment, ...]:
             return ()
         opened.seek(start)
         table = opened.read(size * count)
-    return tuple(_segments(table))
-
-
-def _segments(table: bytes) -> Iterator[Segment]:
-    for kind, _, offset, _, _, size, _, _ in _SEGMENT.iter_unpack(table):
-        yield Segment(kind, offset, size)
+    return tuple(
+        Segment(kind, offset, size)
+        for kind, _, offset, _, _, size, _, _ in _SEGMENT.iter_unpack(table)
+    )
 
 
 def loader_of(program: Path) -> Path | None:
