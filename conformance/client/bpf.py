@@ -6,7 +6,6 @@ Attributes, keys, values, instructions and licenses are in the process's scratch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from conformance import ops
 from conformance.abi.bpf import (
@@ -20,6 +19,7 @@ from conformance.abi.bpf import (
 )
 from conformance.client.addresses import BUFFER, PAGE, SCRATCH, SCRATCH_LENGTH, STRING, STRUCT
 from conformance.client.bpf_program import LogBuffer, Program
+from conformance.client.caller import Descriptor
 from conformance.client.process import Process
 from conformance.client.sockets import SocketPair
 from conformance.ops import Observation
@@ -39,11 +39,7 @@ class Bpf:
 
     def __init__(self, process: Process) -> None:
         self.process = process
-
-    @property
-    def actor(self) -> str:
-        """The actor of the process."""
-        return self.process.actor
+        self.actor = process.actor
 
     def place(self, attributes: bytes, descriptors: Sequence[tuple[int, int]] = ()) -> int:
         """Store attributes with descriptor numbers (offset, slot) in them; return the address."""
@@ -167,15 +163,17 @@ class Bpf:
         return pair.pass_through(datagram)
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
+class Map(Descriptor):
     """Result of BPF_MAP_CREATE.  Sizes in bytes."""
 
-    bpf: Bpf
-    created: Observation
-    slot: int
-    key_size: int
-    value_size: int
+    def __init__(
+        self, bpf: Bpf, created: Observation, slot: int, key_size: int, value_size: int
+    ) -> None:
+        super().__init__(bpf.process, slot)
+        self.bpf = bpf
+        self.created = created
+        self.key_size = key_size
+        self.value_size = value_size
 
     @property
     def errno(self) -> str:
@@ -192,8 +190,7 @@ class Map:
         return self.bpf.call(command, attributes[:ATTR_SIZE], [(0, self.slot)])
 
     def _place(self, address: int, content: bytes) -> None:
-        process = self.bpf.process
-        process.queue(ops.Store(process.actor, address, content))
+        self.process.queue(ops.Store(self.process.actor, address, content))
 
     def update(self, key: bytes, value: bytes, flags: int = 0) -> Observation:
         """BPF_MAP_UPDATE_ELEM."""
@@ -236,33 +233,20 @@ class Map:
 
     def _answer(self, done: Observation, size: int) -> Observation:
         """The observation with the bytes that the kernel wrote."""
-        content = self.bpf.process.load(_VALUE, size).data
+        content = self.process.load(_VALUE, size).data
         return done if done.errno else Observation(done.value, "", content, done.watched)
-
-    def close(self) -> Observation:
-        """close(2) of the descriptor."""
-        process = self.bpf.process
-        return process.run(ops.Close(process.actor, self.slot))
 
     def read(self, count: int) -> Observation:
         """read(2) of the descriptor."""
-        process = self.bpf.process
-        return process.run(ops.Read(process.actor, self.slot, count))
+        return self.process.run(ops.Read(self.process.actor, self.slot, count))
 
     def write(self, data: bytes) -> Observation:
         """write(2) to the descriptor."""
         self._place(_VALUE, data)
-        process = self.bpf.process
-        return process.run(ops.Write(process.actor, self.slot, _VALUE, len(data)))
-
-    def ioctl(self, request: int) -> Observation:
-        """ioctl(2) of the descriptor."""
-        process = self.bpf.process
-        return process.run(ops.Ioctl(process.actor, self.slot, request, 0))
+        return self.write_at(_VALUE, len(data))
 
     def dup(self) -> Map:
         """dup(2) of the descriptor."""
-        process = self.bpf.process
-        slot = process.free_slot()
-        created = process.run(ops.Dup(process.actor, self.slot, slot))
+        slot = self.process.free_slot()
+        created = self.process.run(ops.Dup(self.process.actor, self.slot, slot))
         return Map(self.bpf, created, slot, self.key_size, self.value_size)

@@ -9,80 +9,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from conformance import ops
 from conformance.abi import uapi
 from conformance.abi.profile import PLACE_MEMBER, USER_REG_OF, Profile
 from conformance.client.addresses import BUFFER, STRING, STRUCT
+from conformance.client.caller import Descriptor, Word
 from conformance.ops import Observation
 
 # Value of the write index before the kernel sets it.
 _UNSET = 0xFFFFFFFF
-
-
-class Caller(Protocol):
-    """The process that owns a descriptor or word."""
-
-    actor: str
-
-    @property
-    def profile(self) -> Profile:
-        """The ABI profile of the kernel."""
-        ...
-
-    def run_all(self, *program: ops.Operation) -> list[Observation]:
-        """Run operations; one observation each."""
-        ...
-
-    def run(self, *program: ops.Operation) -> Observation:
-        """Run operations; the observation of the last."""
-        ...
-
-    def queue(self, *program: ops.Operation) -> None:
-        """Run operations in one batch with the next ones."""
-        ...
-
-    def eventually(self, operation: ops.Operation) -> Observation:
-        """Repeat an operation until no pending work changes its answer."""
-        ...
-
-    def free_slot(self) -> int:
-        """An unused slot."""
-        ...
-
-    def word(self) -> Word:
-        """A fresh enable word."""
-        ...
-
-    def place(self, data: bytes) -> int:
-        """Store bytes at the end of a fresh mapping, before an unmapped page; return the
-        address.
-        """
-        ...
-
-    def load_number(self, address: int, size: int) -> int:
-        """Read an unsigned number of ``size`` bytes."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """An enable word: its process, address and size in bytes."""
-
-    process: Caller
-    address: int
-    size: int = 4
-
-    @property
-    def value(self) -> int:
-        """The current value."""
-        return self.process.load_number(self.address, self.size)
-
-    def wait(self) -> int:
-        """The value when no kernel work on the word is pending."""
-        seen = self.process.eventually(ops.Load(self.process.actor, self.address, self.size))
-        return int.from_bytes(seen.data or b"", "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +56,8 @@ class Registration:
         return self.seen.value
 
 
-class DataFile:
+class DataFile(Descriptor):
     """A descriptor of user_events_data."""
-
-    def __init__(self, process: Caller, slot: int) -> None:
-        self.process = process
-        self.slot = slot
-
-    def ioctl(self, request: int, argument: int) -> Observation:
-        """Any ioctl(2)."""
-        return self.process.run(ops.Ioctl(self.process.actor, self.slot, request, argument))
 
     def register(
         self,
@@ -152,22 +80,17 @@ class DataFile:
         """
         profile = self.process.profile
         layout = USER_REG_OF[profile.generation]
-        members = {
-            "size": layout.size if struct_size is None else struct_size,
-            "name_args": STRING if name_args is None else name_args,
-            "write_index": _UNSET,
+        word = (word or self.process.word()) if profile.has("remote_enable") else None
+        members = reg_members(profile, STRING, word, bit, flags)
+        overrides = {
+            "size": struct_size,
+            "name_args": name_args,
+            "enable_addr": enable_addr,
+            "enable_size": enable_size,
         }
-        if profile.has("remote_enable"):
-            word = word or self.process.word()
-            members |= {
-                "enable_bit": bit,
-                "enable_size": word.size if enable_size is None else enable_size,
-                "flags": flags,
-                "enable_addr": word.address if enable_addr is None else enable_addr,
-            }
-        else:
-            word = None
-            members[PLACE_MEMBER[profile.generation]] = _UNSET
+        for name, value in overrides.items():
+            if value is not None and name in members:
+                members[name] = value
         actor = self.process.actor
         program: list[ops.Operation] = [
             ops.Store(actor, at, layout.pack(members) + tail),
@@ -223,10 +146,6 @@ class DataFile:
         return self.process.run(
             ops.Store(actor, BUFFER, data), ops.Write(actor, self.slot, BUFFER, len(data))
         )
-
-    def write_at(self, address: int, count: int) -> Observation:
-        """write(2) of memory at an address."""
-        return self.process.run(ops.Write(self.process.actor, self.slot, address, count))
 
     def write_event(self, index: int, payload: bytes = b"") -> Observation:
         """write(2) of a write index (signed, 32 bits) and a payload."""
@@ -295,19 +214,27 @@ class DataFile:
             program.append(ops.Store(actor, STRUCT, vector))
         return program, STRUCT
 
-    def close(self) -> Observation:
-        """close(2)."""
-        return self.process.run(ops.Close(self.process.actor, self.slot))
-
     def dup(self) -> DataFile:
         """dup(2): a second descriptor of the same open file."""
         slot = self.process.free_slot()
         self.process.run(ops.Dup(self.process.actor, self.slot, slot))
         return DataFile(self.process, slot)
 
-    def of(self, process: Caller) -> DataFile:
-        """The copy of this descriptor in a forked process."""
-        return DataFile(process, self.slot)
+
+def reg_members(
+    profile: Profile, name_args: int, word: Word | None, bit: int, flags: int
+) -> dict[str, int]:
+    """The members of struct user_reg before the call; there is a ``word`` since 6.4."""
+    generation = profile.generation
+    members = {"size": USER_REG_OF[generation].size, "name_args": name_args, "write_index": _UNSET}
+    if word is None:
+        return members | {PLACE_MEMBER[generation]: _UNSET}
+    return members | {
+        "enable_bit": bit,
+        "enable_size": word.size,
+        "flags": flags,
+        "enable_addr": word.address,
+    }
 
 
 def _c_string(text: str | bytes) -> bytes:

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
 
 from conformance import ops
 from conformance.client.addresses import PAGE, READ_WRITE
-from conformance.client.process import Process
+from conformance.client.caller import Caller, Descriptor
 from conformance.ops import Observation
 from conformance.ops.memory import MapDevice, MinorFaults
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFile:
+class MemoryFile(Descriptor):
     """A descriptor of memfd_create(2)."""
-
-    process: Process
-    slot: int
-
-    def of(self, process: Process) -> MemoryFile:
-        """The copy of this descriptor in a forked process."""
-        return MemoryFile(process, self.slot)
 
     def truncate(self, pages: int) -> Observation:
         """ftruncate(2)."""
@@ -44,7 +35,7 @@ class MemoryFile:
         return where
 
 
-def memory_file(process: Process, pages: int = 1) -> MemoryFile:
+def memory_file(process: Caller, pages: int = 1) -> MemoryFile:
     """Create a file of zeroed pages."""
     file = MemoryFile(process, process.free_slot())
     process.run(ops.MemoryFile(process.actor, file.slot))
@@ -52,28 +43,28 @@ def memory_file(process: Process, pages: int = 1) -> MemoryFile:
     return file
 
 
-def move(process: Process, address: int) -> int:
+def move(process: Caller, address: int) -> int:
     """mremap(2) of a page to a free page; return the new address."""
     where = process.reserve(1)
     move_to(process, address, where)
     return where
 
 
-def move_to(process: Process, address: int, where: int) -> Observation:
+def move_to(process: Caller, address: int, where: int) -> Observation:
     """mremap(2) of a page to an unmapped page."""
     return process.run(ops.Mremap(process.actor, address, PAGE, where))
 
 
-def map_device(process: Process, address: int) -> Observation:
+def map_device(process: Caller, address: int) -> Observation:
     """Map a page of a device at a free address; do not access it."""
     return process.run(MapDevice(process.actor, address, process.free_slot()))
 
 
-def minor_faults(process: Process) -> int:
+def minor_faults(process: Caller) -> int:
     """The page faults of a process so far that needed no I/O."""
     return int(process.run(MinorFaults(process.actor)).text)
 
 
-def discard(process: Process, address: int) -> Observation:
+def discard(process: Caller, address: int) -> Observation:
     """madvise(2) of a page: MADV_DONTNEED."""
     return process.run(ops.Discard(process.actor, address, PAGE))

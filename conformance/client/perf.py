@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from conformance import ops
 from conformance.abi import perf
 from conformance.client.addresses import ATTR, PAGE, READ_WRITE, STRING
-from conformance.client.data_file import Caller
-from conformance.client.process import Process
+from conformance.client.caller import Caller, Descriptor
 from conformance.client.tracefs import ROOT, SYSTEM
 from conformance.ops import Observation
 
@@ -62,7 +61,7 @@ COUNTING = PerfAttr(period=0, sample_type=0)
 class Ring:
     """A mapped ring buffer: observation of mmap(2), address, number of pages."""
 
-    process: Process
+    process: Caller
     mapped: Observation
     address: int
     pages: int
@@ -88,12 +87,11 @@ class Ring:
         return self.process.unmap(self.address, self.pages)
 
 
-class PerfEvent:
+class PerfEvent(Descriptor):
     """A descriptor of perf_event_open(2); ``opened`` is the observation of the call."""
 
-    def __init__(self, process: Process, slot: int, opened: Observation, sample_type: int) -> None:
-        self.process = process
-        self.slot = slot
+    def __init__(self, process: Caller, slot: int, opened: Observation, sample_type: int) -> None:
+        super().__init__(process, slot)
         self.opened = opened
         self._sample_type = sample_type
 
@@ -123,10 +121,6 @@ class PerfEvent:
         )
         return Ring(self.process, mapped, address, pages, self._sample_type)
 
-    def ioctl(self, request: int, argument: int = 0) -> Observation:
-        """Any ioctl(2)."""
-        return self.process.run(ops.Ioctl(self.process.actor, self.slot, request, argument))
-
     def enable(self) -> Observation:
         """PERF_EVENT_IOC_ENABLE."""
         return self.ioctl(perf.PERF_EVENT_IOC_ENABLE)
@@ -149,14 +143,6 @@ class PerfEvent:
         request = perf.PERF_EVENT_IOC_SET_BPF
         return self.process.run(ops.IoctlDescriptor(self.process.actor, self.slot, request, slot))
 
-    def of(self, process: Process) -> PerfEvent:
-        """The copy of this descriptor in a forked process."""
-        return PerfEvent(process, self.slot, self.opened, self._sample_type)
-
-    def close(self) -> Observation:
-        """close(2)."""
-        return self.process.run(ops.Close(self.process.actor, self.slot))
-
 
 def id_path(name: str, system: str = SYSTEM) -> str:
     """Path of the `id` of an event."""
@@ -176,7 +162,7 @@ def _storing_id(actor: str, name: str, attr: PerfAttr, system: str) -> tuple[ops
     )
 
 
-def open_stored(process: Process, attr: PerfAttr, *, pid: int = 0, cpu: int = -1) -> PerfEvent:
+def open_stored(process: Caller, attr: PerfAttr, *, pid: int = 0, cpu: int = -1) -> PerfEvent:
     """perf_event_open(2) with the stored perf_event_attr."""
     slot = process.free_slot()
     opened = process.run(ops.PerfEventOpen(process.actor, slot, ATTR, pid, cpu))
@@ -184,7 +170,7 @@ def open_stored(process: Process, attr: PerfAttr, *, pid: int = 0, cpu: int = -1
 
 
 def open_perf(
-    process: Process,
+    process: Caller,
     name: str,
     attr: PerfAttr = PerfAttr(),
     *,
@@ -197,7 +183,7 @@ def open_perf(
     return open_stored(process, attr, pid=pid, cpu=cpu)
 
 
-def open_raw(process: Process, kind: int, config: int, attr: PerfAttr = COUNTING) -> PerfEvent:
+def open_raw(process: Caller, kind: int, config: int, attr: PerfAttr = COUNTING) -> PerfEvent:
     """perf_event_open(2) with any type and config."""
     process.queue(ops.Store(process.actor, ATTR, attr.packed(kind, config)))
     return open_stored(process, attr)

@@ -7,14 +7,14 @@ import struct
 
 from conformance import ops
 from conformance.abi import uapi
-from conformance.abi.profile import PLACE_MEMBER, USER_REG_OF
-from conformance.client.data_file import DataFile, Word
+from conformance.abi.profile import USER_REG_OF
+from conformance.client.caller import Word
+from conformance.client.data_file import DataFile, reg_members
 from conformance.client.tasks import Task
 from conformance.ops import race as races
 from conformance.ops.race import Race, Tally, Track
 from conformance.ops.tasks import ExitTask
 
-_UNSET = 0xFFFFFFFF
 _ENDS = (ops.Exit, ExitTask)
 
 
@@ -52,23 +52,11 @@ class RaceCalls:
     ) -> ops.Ioctl:
         """DIAG_IOCSREG, as ``DataFile.register``."""
         profile = self._task.profile
-        layout = USER_REG_OF[profile.generation]
-        members = {
-            "size": layout.size,
-            "name_args": self._task.place(definition.encode() + b"\0"),
-            "write_index": _UNSET,
-        }
-        if profile.has("remote_enable"):
-            chosen = word or self._task.word()
-            members |= {
-                "enable_bit": bit,
-                "enable_size": chosen.size,
-                "flags": flags,
-                "enable_addr": chosen.address,
-            }
-        else:
-            members[PLACE_MEMBER[profile.generation]] = _UNSET
-        return self._ioctl(data, uapi.DIAG_IOCSREG, layout.pack(members))
+        name_args = self._task.place(definition.encode() + b"\0")
+        word = (word or self._task.word()) if profile.has("remote_enable") else None
+        members = reg_members(profile, name_args, word, bit, flags)
+        raw = USER_REG_OF[profile.generation].pack(members)
+        return self._ioctl(data, uapi.DIAG_IOCSREG, raw)
 
     def unregister(self, data: DataFile, word: Word, bit: int = 0) -> ops.Ioctl:
         """DIAG_IOCSUNREG of a word and bit."""

@@ -47,28 +47,23 @@ class Tracefs:
         self.root = f"{ROOT}/instances/{name}" if name else ROOT
         self._name = name
         self._lockstep = lockstep
-        self._actor = actor
+        self.actor = actor
         self.prefix = prefix
         self._timeout_s = timeout_s
 
-    @property
-    def actor(self) -> str:
-        """The process."""
-        return self._actor
-
     def instance(self, name: str) -> Instance:
         """An instance, used by the same process."""
-        return Instance(self._lockstep, self._actor, self.prefix, self._timeout_s, name=name)
+        return Instance(self._lockstep, self.actor, self.prefix, self._timeout_s, name=name)
 
     def read(self, path: str, view: View = View.EXACT, *, eventually: bool = False) -> Observation:
         """Read a whole file."""
-        operation = ops.ReadFile(self._actor, path, view, self.prefix)
+        operation = ops.ReadFile(self.actor, path, view, self.prefix)
         return self._seen(operation, eventually=eventually)
 
     def write(self, path: str, data: str | bytes, flags: int = os.O_WRONLY) -> Observation:
         """Open a file, one write(2), close."""
         raw = data.encode() if isinstance(data, str) else data
-        return self._lockstep.run(ops.WriteFile(self._actor, path, raw, flags))[0]
+        return self._lockstep.run(ops.WriteFile(self.actor, path, raw, flags))[0]
 
     def status(self, *, whole: bool = False, eventually: bool = False) -> str:
         """user_events_status: own lines, or all lines with the totals."""
@@ -83,7 +78,7 @@ class Tracefs:
     def definitions(self, *, whole: bool = False) -> str:
         """dynamic_events of the first version, without the listeners of the events."""
         operation = ops.ReadFile(
-            self._actor, DYNAMIC_EVENTS, View.DEFINITIONS, "" if whole else self.prefix
+            self.actor, DYNAMIC_EVENTS, View.DEFINITIONS, "" if whole else self.prefix
         )
         return self._lockstep.run(operation)[0].text
 
@@ -101,7 +96,7 @@ class Tracefs:
         if not eventually:
             return self.write(DYNAMIC_EVENTS, text, flags)
         raw = text.encode() if isinstance(text, str) else text
-        operation = ops.WriteFile(self._actor, DYNAMIC_EVENTS, raw, flags)
+        operation = ops.WriteFile(self.actor, DYNAMIC_EVENTS, raw, flags)
         return self._lockstep.eventually(operation, self._timeout_s)
 
     def event_path(self, name: str, file: str, system: str = SYSTEM) -> str:
@@ -171,12 +166,12 @@ class Tracefs:
     def _records(
         self, file: str, sizes: tuple[int, ...], *prefixes: str, eventually: bool = False
     ) -> list[str]:
-        operation = ops.ReadFile(self._actor, self.path(file), View.RECORDS, sizes=sizes)
+        operation = ops.ReadFile(self.actor, self.path(file), View.RECORDS, sizes=sizes)
         return trace_text.bodies(self._seen(operation, eventually=eventually).text, *prefixes)
 
     def distinct_records(self) -> list[str]:
         """``records``, each once and sorted, for concurrent writers."""
-        operation = ops.ReadFile(self._actor, self.path("trace"), View.DISTINCT, sizes=self.sizes)
+        operation = ops.ReadFile(self.actor, self.path("trace"), View.DISTINCT, sizes=self.sizes)
         return self._seen(operation).text.splitlines()
 
     def _seen(self, operation: ops.ReadFile, *, eventually: bool = False) -> Observation:
@@ -202,11 +197,11 @@ class Tracefs:
 
     def make_directory(self, file: str) -> Observation:
         """mkdir(2) within the instance."""
-        return self._lockstep.run(ops.MakeDirectory(self._actor, self.path(file)))[0]
+        return self._lockstep.run(ops.MakeDirectory(self.actor, self.path(file)))[0]
 
     def remove_directory(self, file: str) -> Observation:
         """rmdir(2) within the instance."""
-        return self._lockstep.run(ops.RemoveDirectory(self._actor, self.path(file)))[0]
+        return self._lockstep.run(ops.RemoveDirectory(self.actor, self.path(file)))[0]
 
     def errors(self) -> str:
         """`error_log` without the times."""
@@ -235,7 +230,7 @@ class Tracefs:
 
     def mode(self, path: str) -> int:
         """Permission bits of a path."""
-        return self._lockstep.run(ops.Stat(self._actor, path))[0].value
+        return self._lockstep.run(ops.Stat(self.actor, path))[0].value
 
 
 class Instance(Tracefs):
@@ -243,7 +238,7 @@ class Instance(Tracefs):
 
     def make(self) -> Observation:
         """mkdir(2)."""
-        return self._lockstep.run(ops.MakeDirectory(self._actor, self.root))[0]
+        return self._lockstep.run(ops.MakeDirectory(self.actor, self.root))[0]
 
     def of(self, actor: str) -> Instance:
         """The instance, used by another process."""
@@ -251,7 +246,7 @@ class Instance(Tracefs):
 
     def remove(self) -> Observation:
         """rmdir(2)."""
-        return self._lockstep.run(ops.RemoveDirectory(self._actor, self.root))[0]
+        return self._lockstep.run(ops.RemoveDirectory(self.actor, self.root))[0]
 
 
 class EventDirectory:

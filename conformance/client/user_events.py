@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from conformance import ops
 from conformance.abi.profile import Profile
-from conformance.client.data_file import DataFile, Registration, Word
+from conformance.client.caller import PENDING_WORK_S, Word
+from conformance.client.data_file import DataFile, Registration
 from conformance.client.lockstep import Lockstep
-from conformance.client.process import PENDING_WORK_S, Process
+from conformance.client.process import Process
 from conformance.client.tracefs import EventDirectory, Instance, Tracefs
 from conformance.ops import Observation
 
