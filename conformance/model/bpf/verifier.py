@@ -157,10 +157,7 @@ class _Verifier:
             operand = state.read(each.src)
         if operation == Alu.MOV:
             state.check_writable(each.dst)
-            whole = wide or isinstance(operand, Address)
-            state.registers[each.dst] = operand if whole else _low(operand)
-            if not wide and isinstance(operand, Address):
-                state.registers[each.dst] = Scalar()
+            state.registers[each.dst] = operand if wide else _low(operand)
             return
         target = state.read(each.dst)
         structure.check_constant(each)

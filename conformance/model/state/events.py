@@ -139,17 +139,13 @@ class EventTable:
         # The serial of the event that has the id of a removed one, None for no event, as far as
         # reads have shown that.
         self.reused: dict[int, int | None] = {}
-        self._created = 0
+        #: The serial of the next event.
+        self.created = 0
         self._ids_used = 0
         self._freed_ids: list[int] = []
         self._by_serial: dict[int, Event] = {}
         self._by_name: dict[str, list[Event]] = {}
         self._indexes = Indexes(profile)
-
-    @property
-    def created(self) -> int:
-        """The serial of the next event."""
-        return self._created
 
     @property
     def events(self) -> list[Event]:
@@ -265,7 +261,7 @@ class EventTable:
             # the kernel.
             raise Errno("ENODEV")
         persistent = bool(flags & USER_EVENT_REG_PERSIST) or not self.profile.has("auto_delete")
-        event = Event(self._created, command.name, fields, flags, tracepoint, persistent)
+        event = Event(self.created, command.name, fields, flags, tracepoint, persistent)
         event.arguments = command.arguments
         event.index = index
         if not self.profile.has("bpf_iter_ignored"):
@@ -288,7 +284,7 @@ class EventTable:
         event.id = self._take_id()
         # It may have any id that no event had.
         self.reused = {id: serial for id, serial in self.reused.items() if serial is not None}
-        self._created += 1
+        self.created += 1
         self._by_serial[event.serial] = event
         self._by_name.setdefault(event.name, []).append(event)
         self._indexes.take(event.index)

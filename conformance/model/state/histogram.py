@@ -20,6 +20,7 @@ from conformance.model.state.histogram_values import (
     VariableReference,
     VariableTable,
     evaluate,
+    number_of,
     refers,
     same_kind,
 )
@@ -81,10 +82,7 @@ class Action:
     ) -> None:
         """action_trace(), ontrack_action()."""
         if self.handler != "onmatch":
-            value = own[self.subject[1:]]
-            if isinstance(value, bytes):
-                raise NotModelled("a variable that is a string, as a number")
-            value %= 1 << 64
+            value = number_of(own[self.subject[1:]]) % (1 << 64)
             before = self.tracked.setdefault(key, 0)
             if not (value > before if self.handler == "onmax" else value != before):
                 return
@@ -197,10 +195,7 @@ class Histogram:
         self.hits += 1
         sums = self.entries.setdefault(key, [0] * len(self.values))
         for index, part in enumerate(self.values):
-            value = evaluate(part, record, read, self.profile)
-            if isinstance(value, bytes):
-                raise NotModelled("a variable that is a string, as a number")
-            sums[index] += value
+            sums[index] += number_of(evaluate(part, record, read, self.profile))
         own = self.table.values.setdefault(key, {})
         for variable in self.table.variables:
             own[variable.name] = evaluate(variable.value, record, read, self.profile)

@@ -208,10 +208,10 @@ def evaluate(
         case VariableReference():
             return read[part]
         case Operation(operator=operator, left=left, right=right):
-            first = _number(evaluate(left, record, read, profile))
+            first = number_of(evaluate(left, record, read, profile)) & _MASK
             if right is None:
                 return -first & _MASK
-            second = _number(evaluate(right, record, read, profile))
+            second = number_of(evaluate(right, record, read, profile)) & _MASK
             if isinstance(right, Constant):
                 return calculate_by_constant(operator, first, second, profile)
             return calculate(operator, first, second)
@@ -240,7 +240,8 @@ def calculate(operator: str, first: int, second: int) -> int:
     return first // second if second else _MASK
 
 
-def _number(value: Value) -> int:
+def number_of(value: Value) -> int:
+    """A value that has to be a number.  Raises NotModelled for a string."""
     if isinstance(value, bytes):
         raise NotModelled("a variable that is a string, as a number")
-    return value & _MASK
+    return value

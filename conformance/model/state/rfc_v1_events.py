@@ -111,7 +111,7 @@ class RfcTable(EventTable):
         has_directory = has_directory and len(name) <= _NAME_MAX
         defined = Definition.parse(arguments if semicolon and has_directory else None)
         event = RfcEvent(
-            serial=self._created,
+            serial=self.created,
             name=name,
             fields=defined.fields,
             flags=flags,

@@ -148,7 +148,12 @@ class World:
         if event.references == 0 and not event.self_reference:
             self.pending.append(Remove(serial))
 
-    def after_removal(self, event: Event) -> None:
+    def delete(self, event: Event, *, capable: bool) -> None:
+        """Delete an event.  Raises Errno: EBUSY before EPERM."""
+        self.table.free(event, capable=capable)
+        self._after_removal(event)
+
+    def _after_removal(self, event: Event) -> None:
         """Clear the status of a removed event and mark the buffers for a reset.
 
         The records stay (trace_events.c:probe_remove_event_call).
@@ -224,7 +229,7 @@ class World:
                 event = self.table.find(serial)
                 if event is not None and event.references == 0:
                     self.table.remove(event)
-                    self.after_removal(event)
+                    self._after_removal(event)
             case FixUp(enabler=enabler):
                 self._fix_up(enabler)
 

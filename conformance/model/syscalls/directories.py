@@ -14,7 +14,7 @@ from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.process import Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.handlers import Handlers
-from conformance.model.tracing import instances
+from conformance.model.tracing import event_files, instances
 from conformance.ops import Getdents, MakeDirectory, RemoveDirectory
 
 _SYSTEM = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})")
@@ -28,11 +28,8 @@ def getdents(world: World, process: Process, operation: Getdents) -> Answer:
     system = _SYSTEM.fullmatch(file.path)
     if system is None:
         raise NotModelled(f"the directory {file.path}")
-    names = [
-        event.tracepoint.encode("latin-1")
-        for event in world.table.events
-        if event.system == system[1] and event.has_directory
-    ]
+    events = event_files.events_of(world, system[1])
+    names = [event.tracepoint.encode("latin-1") for event in events]
     if not names:
         raise NotModelled("the directory of a system without events")
     if world.profile.has("directories_of_any_name"):

@@ -1,4 +1,7 @@
-"""Operations on descriptors: open, close, dup, ioctl, read, write, lseek."""
+"""Operations on descriptors: open, close, dup, ioctl, read, write, lseek.
+
+Source of the 32-bit entry: fs/ioctl.c:compat_sys_ioctl.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,13 @@ from conformance.model.syscalls import lifecycle, perf, sockets
 from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import descriptors, dynamic_events, event_paths, files
 from conformance.model.user_events import registration, writing
-from conformance.ops.compat import Read32, Write32
+from conformance.ops.compat import Ioctl32, Read32, Write32, Writev32
+
+# uapi/asm-generic/ioctl.h, and sizes of pointers.
+_IOC_SIZE_SHIFT = 16
+_IOC_SIZE_MASK = 0x3FFF
+_POINTER = 8
+_COMPAT_POINTER = 4
 
 
 def _open(world: World, process: Process, operation: ops.Open) -> Answer:
@@ -109,8 +118,7 @@ def _write(world: World, process: Process, operation: ops.Write) -> Answer:
         commands = process.memory.read(operation.address, reach).decode("latin-1")
         run = dynamic_events.run_commands
         return Answer(run(world, process, commands, operation.count))
-    is_control = descriptors.is_switch(world, file.path) or descriptors.is_filter(world, file.path)
-    if is_control and file.flags & os.O_ACCMODE != os.O_RDONLY:
+    if descriptors.control_at(world, file.path) and file.flags & os.O_ACCMODE != os.O_RDONLY:
         text = process.memory.read(operation.address, operation.count)
         return Answer(descriptors.write(world, file, text.decode("latin-1")))
     segment = (operation.address, operation.count)
@@ -156,12 +164,43 @@ def _lseek(world: World, process: Process, operation: ops.Lseek) -> Answer:
     return Answer(descriptors.seek(world, file, operation.offset, operation.whence))
 
 
+# The 32-bit entry
+
+
+def _ioctl32(world: World, process: Process, operation: Ioctl32) -> Answer:
+    """compat_sys_ioctl(): files of user_events have no compat_ioctl.
+
+    Without the bug the data file has the ioctl of 64-bit tasks.
+    """
+    file = process.file(operation.slot)
+    if file.object is not None:
+        raise NotModelled("a 32-bit ioctl of a file without a path")
+    registration.check_request(operation.request)
+    if file.path != files.DATA or not world.profile.fixed("compat-ioctl"):
+        raise Errno("ENOTTY", "this file has no ioctl for 32-bit programs")
+    request = operation.request
+    if request >> _IOC_SIZE_SHIFT & _IOC_SIZE_MASK == _COMPAT_POINTER:
+        request += (_POINTER - _COMPAT_POINTER) << _IOC_SIZE_SHIFT
+    argument = operation.argument & 0xFFFFFFFF
+    return Answer(registration.ioctl(world, process, file, request, argument))
+
+
+def _writev32(world: World, process: Process, operation: Writev32) -> Answer:
+    """writev(2) with 32-bit iovecs."""
+    file = process.file(operation.slot)
+    if file.path != files.DATA:
+        raise NotModelled(f"writev of {file.path}")
+    vector = (operation.address, operation.count)
+    return Answer(writing.writev(world, process, file, vector, compat=True))
+
+
 HANDLERS: Handlers = {
     ops.Open: _open,
     ops.Close: _close,
     ops.Dup: _dup,
     ops.StoreDescriptor: _store_descriptor,
     ops.Ioctl: _ioctl,
+    Ioctl32: _ioctl32,
     ops.IoctlDescriptor: _ioctl_descriptor,
     ops.Read: _read,
     Read32: _read,
@@ -170,5 +209,6 @@ HANDLERS: Handlers = {
     ops.Pwrite: _pwrite,
     ops.Writev: _writev,
     ops.Pwritev: _writev,
+    Writev32: _writev32,
     ops.Lseek: _lseek,
 }

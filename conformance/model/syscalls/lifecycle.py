@@ -2,7 +2,7 @@
 
 Source: include/linux/user_events.h:user_events_fork, user_events_execve, user_events_exit;
 trace_events_user.c:user_event_mm_dup, user_event_mm_remove; kernel/fork.c:copy_process;
-fs/exec.c:bprm_execve, begin_new_exec; net/core/scm.c; fs/ioctl.c:compat_sys_ioctl.
+fs/exec.c:bprm_execve, begin_new_exec.
 """
 
 from __future__ import annotations
@@ -14,11 +14,8 @@ from conformance.model.memory.address_space import AddressSpace
 from conformance.model.state.process import Enabler, OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.handlers import Handlers
-from conformance.model.syscalls.sockets import Socket
 from conformance.model.tracefs import files
-from conformance.model.user_events import registration, writing
-from conformance.ops import ReceiveDescriptor, SendDescriptor, tasks
-from conformance.ops.compat import Ioctl32, Writev32
+from conformance.ops import tasks
 
 # Paths that execve(2) refuses.
 _REFUSED = {
@@ -222,76 +219,6 @@ def check_room(process: Process) -> None:
         raise NotModelled("RLIMIT_NOFILE of 1 to 1023")
 
 
-def send_descriptor(world: World, process: Process, operation: SendDescriptor) -> Answer:
-    """sendmsg(2) with SCM_RIGHTS: queues the file at the peer."""
-    socket = _socket(process, operation.slot)
-    passed = process.file(operation.passed)
-    peer = _end_of(world, socket.peer)
-    peer.queued.append(passed)
-    return Answer(1)
-
-
-def receive_descriptor(world: World, process: Process, operation: ReceiveDescriptor) -> Answer:
-    """recvmsg(2): the first queued file."""
-    _socket(process, operation.slot)
-    file = process.file(operation.slot)
-    if not file.queued:
-        raise Errno("EAGAIN")
-    process.slots[operation.new_slot] = file.queued.pop(0)
-    return Answer(0)
-
-
-def _socket(process: Process, slot: int) -> Socket:
-    found = process.file(slot).object
-    if not isinstance(found, Socket):
-        raise Errno("ENOTSOCK")
-    return found
-
-
-def _end_of(world: World, socket: Socket | None) -> OpenFile:
-    for process in world.processes.values():
-        for file in process.slots.values():
-            if file.object is socket:
-                return file
-    raise Errno("ECONNREFUSED")
-
-
-# The 32-bit entry
-
-# uapi/asm-generic/ioctl.h, and sizes of pointers.
-_IOC_SIZE_SHIFT = 16
-_IOC_SIZE_MASK = 0x3FFF
-_POINTER = 8
-_COMPAT_POINTER = 4
-
-
-def ioctl32(world: World, process: Process, operation: Ioctl32) -> Answer:
-    """compat_sys_ioctl(): files of user_events have no compat_ioctl.
-
-    Without the bug the data file has the ioctl of 64-bit tasks.
-    """
-    file = process.file(operation.slot)
-    if file.object is not None:
-        raise NotModelled("a 32-bit ioctl of a file without a path")
-    registration.check_request(operation.request)
-    if file.path != files.DATA or not world.profile.fixed("compat-ioctl"):
-        raise Errno("ENOTTY", "this file has no ioctl for 32-bit programs")
-    request = operation.request
-    if request >> _IOC_SIZE_SHIFT & _IOC_SIZE_MASK == _COMPAT_POINTER:
-        request += (_POINTER - _COMPAT_POINTER) << _IOC_SIZE_SHIFT
-    argument = operation.argument & 0xFFFFFFFF
-    return Answer(registration.ioctl(world, process, file, request, argument))
-
-
-def writev32(world: World, process: Process, operation: Writev32) -> Answer:
-    """writev(2) with 32-bit iovecs."""
-    file = process.file(operation.slot)
-    if file.path != files.DATA:
-        raise NotModelled(f"writev of {file.path}")
-    vector = (operation.address, operation.count)
-    return Answer(writing.writev(world, process, file, vector, compat=True))
-
-
 HANDLERS: Handlers = {
     ops.Spawn: spawn,
     ops.Fork: fork,
@@ -305,8 +232,4 @@ HANDLERS: Handlers = {
     tasks.Die: exit_group,
     tasks.KeepOverExec: keep_over_exec,
     tasks.LimitDescriptors: limit_descriptors,
-    SendDescriptor: send_descriptor,
-    ReceiveDescriptor: receive_descriptor,
-    Ioctl32: ioctl32,
-    Writev32: writev32,
 }

@@ -55,15 +55,6 @@ def truncate(world: World, process: Process, operation: ops.Truncate) -> Answer:
     return Answer(0)
 
 
-def map_file(world: World, operation: ops.Mmap, content: Content, entry: Entry) -> Answer:
-    """mmap(2) of a memfd; pages beyond its end can be mapped, not accessed."""
-    memory = world.process(operation.actor).memory
-    first = operation.offset // PAGE_SIZE
-    numbers = pages_of(operation.address, operation.length)
-    memory.map_content(numbers, content, first, entry)
-    return Answer(operation.address)
-
-
 def map_memory(world: World, process: Process, operation: ops.Mmap) -> Answer:
     """mmap(2) to a free range: memory, a memfd, a perf ring or the status page."""
     shared = bool(operation.flags & mmap.MAP_SHARED)
@@ -79,7 +70,9 @@ def map_memory(world: World, process: Process, operation: ops.Mmap) -> Answer:
         perf.map_ring(process, file, operation)
         return Answer(operation.address)
     if isinstance(file.object, Content):
-        return map_file(world, operation, file.object, entry)
+        # Pages beyond its end can be mapped, not accessed.
+        process.memory.map_content(numbers, file.object, operation.offset // PAGE_SIZE, entry)
+        return Answer(operation.address)
     mapped = file.path == files.page_file(world)
     if file.path == files.DATA:
         raise Errno("ENODEV", "user_events_data cannot be mapped")

@@ -22,8 +22,8 @@ from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import files
 from conformance.model.tracing import recording
 from conformance.model.user_events import bpf_context, writing
+from conformance.model.user_events.bpf_context import Segment
 from conformance.model.user_events.registration import copy_string
-from conformance.model.user_events.writing import Segment
 from conformance.ops import View
 from conformance.ops.compat import Write32
 
@@ -56,8 +56,7 @@ def _delete(world: World, process: Process, argument: int) -> int:
     for event in world.table.named(copy_string(process, argument)):
         if not event.deletable:
             raise Errno("EBUSY")
-        world.table.free(event, capable=process.capable)
-        world.after_removal(event)
+        world.delete(event, capable=process.capable)
         return 0
     raise Errno("ENOENT")
 

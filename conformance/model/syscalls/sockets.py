@@ -1,6 +1,7 @@
 """Non-blocking AF_UNIX datagram sockets and their BPF filters.
 
-Source: net/unix/af_unix.c:unix_dgram_sendmsg; net/core/filter.c:sk_filter_trim_cap, sk_attach_bpf.
+Source: net/unix/af_unix.c:unix_dgram_sendmsg; net/core/filter.c:sk_filter_trim_cap, sk_attach_bpf;
+net/core/scm.c.
 """
 
 from __future__ import annotations
@@ -68,9 +69,7 @@ def socketpair(world: World, process: Process, operation: ops.Socketpair) -> Ans
 
 def setsockopt(world: World, process: Process, operation: ops.Setsockopt) -> Answer:
     """setsockopt(2) of SO_ATTACH_BPF.  Raises Errno, NotModelled."""
-    socket = process.file(operation.slot).object
-    if not isinstance(socket, Socket):
-        raise Errno("ENOTSOCK")
+    socket = _socket(process, operation.slot)
     if (operation.level, operation.option) != (SOL_SOCKET, SO_ATTACH_BPF):
         raise NotModelled(f"option {operation.option} of level {operation.level}")
     if operation.length < 4:
@@ -82,6 +81,13 @@ def setsockopt(world: World, process: Process, operation: ops.Setsockopt) -> Ans
     return Answer(0)
 
 
+def _socket(process: Process, slot: int) -> Socket:
+    found = process.file(slot).object
+    if not isinstance(found, Socket):
+        raise Errno("ENOTSOCK")
+    return found
+
+
 def _program(process: Process, number: int) -> Program:
     """bpf_prog_get_type() of a socket filter."""
     program = process.file(process.slot_of_fd(number)).object
@@ -90,4 +96,39 @@ def _program(process: Process, number: int) -> Program:
     return program
 
 
-HANDLERS: Handlers = {ops.Socketpair: socketpair, ops.Setsockopt: setsockopt}
+# Descriptors
+
+
+def send_descriptor(world: World, process: Process, operation: ops.SendDescriptor) -> Answer:
+    """sendmsg(2) with SCM_RIGHTS: queues the file at the peer."""
+    socket = _socket(process, operation.slot)
+    passed = process.file(operation.passed)
+    peer = _end_of(world, socket.peer)
+    peer.queued.append(passed)
+    return Answer(1)
+
+
+def receive_descriptor(world: World, process: Process, operation: ops.ReceiveDescriptor) -> Answer:
+    """recvmsg(2): the first queued file."""
+    _socket(process, operation.slot)
+    file = process.file(operation.slot)
+    if not file.queued:
+        raise Errno("EAGAIN")
+    process.slots[operation.new_slot] = file.queued.pop(0)
+    return Answer(0)
+
+
+def _end_of(world: World, socket: Socket | None) -> OpenFile:
+    for process in world.processes.values():
+        for file in process.slots.values():
+            if file.object is socket:
+                return file
+    raise Errno("ECONNREFUSED")
+
+
+HANDLERS: Handlers = {
+    ops.Socketpair: socketpair,
+    ops.Setsockopt: setsockopt,
+    ops.SendDescriptor: send_descriptor,
+    ops.ReceiveDescriptor: receive_descriptor,
+}

@@ -1,4 +1,4 @@
-"""Files that control recording: filter, trigger, hist, snapshot, error_log.
+"""Files that control recording: filters of systems, enable of probes, snapshot, error_log.
 
 Source: trace_events.c:event_filter_write, subsystem_filter_write; trace.c:tracing_snapshot_write,
 tracing_err_log_open.
@@ -11,7 +11,6 @@ import re
 
 from conformance.abi import grammar
 from conformance.model.errors import NotModelled
-from conformance.model.state.event_file import EventFile
 from conformance.model.state.events import Event
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.trace_instance import Instance
@@ -20,11 +19,9 @@ from conformance.model.text.numbers import parse_switch, parse_written
 from conformance.model.tracing import (
     eprobes,
     event_files,
-    histogram_file,
     instances,
     synthetic_events,
     trigger_file,
-    triggers,
 )
 
 TRACE = f"{TRACEFS}/trace"
@@ -45,27 +42,6 @@ def truncate(world: World, path: str, found: tuple[Event, str] | None) -> None:
         world.instances[instance].error_log_unknown = False
     if local == TRACE:
         world.instances[instance].reset()
-
-
-def event_text(file: EventFile, name: str) -> str | None:
-    """The text of an event's file, None for files handled elsewhere."""
-    match name:
-        case "filter":
-            return f"{file.filter_text}\n"
-        case "trigger":
-            return triggers.text(file)
-        case "hist":
-            return histogram_file.text_of(file)
-    return None
-
-
-def write_event(world: World, event: Event, file: EventFile, name: str, text: str) -> bool:
-    """Write an event's file; False for files handled elsewhere."""
-    if name == "filter":
-        event_files.set_filter(world, event, file, text)
-    elif name == "trigger":
-        trigger_file.command(world, event, file, text)
-    return name in ("filter", "trigger")
 
 
 def read(world: World, path: str) -> str | None:

@@ -20,7 +20,7 @@ from conformance.model.user_events import status_file
 
 def read(world: World, file: OpenFile, count: int) -> bytes:
     """seq_read(): the text is generated at position 0 and kept."""
-    if is_switch(world, file.path):
+    if control_at(world, file.path) == "enable":
         data = _switch_text(world, file)[file.position : file.position + count]
         file.position += len(data)
         return data
@@ -36,21 +36,14 @@ def read(world: World, file: OpenFile, count: int) -> bytes:
     return data
 
 
-def is_switch(world: World, path: str) -> bool:
-    """Whether a path is an `enable`; its event may be removed."""
+def control_at(world: World, path: str) -> str:
+    """Which of `enable` and `filter` a path is, "" for others; its event may be removed."""
     try:
         local = instances.locate(world, path)[1]
     except Errno:
-        return False
-    return enabling.is_enable(local) or event_paths.event_file_name(local) == "enable"
-
-
-def is_filter(world: World, path: str) -> bool:
-    """Whether a path is a `filter`; its event may be removed."""
-    try:
-        return event_paths.event_file_name(instances.locate(world, path)[1]) == "filter"
-    except Errno:
-        return False
+        return ""
+    name = "enable" if enabling.is_enable(local) else event_paths.event_file_name(local)
+    return name if name in ("enable", "filter") else ""
 
 
 def _switch_text(world: World, file: OpenFile) -> bytes:
@@ -78,8 +71,10 @@ def write(world: World, file: OpenFile, text: str) -> int:
         return len(text)
     on = parse_switch(text)
     if enabling.is_enable(local):
+        # system_enable_write() advances it even if it fails.
         file.position += len(text)
-        return enabling.set_group(world, name, local, on=on, count=len(text))
+        enabling.set_group(world, name, local, on=on)
+        return len(text)
     event_files.enable(world, _event_of(world, file), name, on=on)
     file.position += len(text)
     return len(text)

@@ -121,7 +121,8 @@ def _matching(
     if system in (None, *_systems(world)):
         for event in world.table.events:
             if _matches(world, event, name, tokens):
-                found.append((float(event.serial), partial(_free, world, process, event)))
+                free = partial(world.delete, event, capable=process.capable)
+                found.append((float(event.serial), free))
     if system in (None, probes.GROUP):
         if world.kprobes.keys() & {name} or (world.kprobes and not name):
             raise NotModelled("deleting a kprobe through dynamic_events")
@@ -133,11 +134,6 @@ def _matching(
             if name in ("", each.name):
                 found.append((each.after - 0.5, partial(synthetic_events.delete, world, each)))
     return found
-
-
-def _free(world: World, process: Process, event: Event) -> None:
-    world.table.free(event, capable=process.capable)
-    world.after_removal(event)
 
 
 def _systems(world: World) -> tuple[str, ...]:
@@ -163,7 +159,6 @@ def release_all(world: World, process: Process) -> None:
         if any(not event.deletable for event in world.table.events):
             raise Errno("EBUSY")
         for event in list(world.table.events):
-            world.table.free(event, capable=process.capable)
-            world.after_removal(event)
+            world.delete(event, capable=process.capable)
     finally:
         instances.reset_after_deletion(world)

@@ -47,7 +47,7 @@ def check_open(world: World, path: str, flags: int) -> None:
     """open(2) of such a file, with its effect under O_TRUNC."""
     name, local = instances.locate(world, path)
     found = _ENABLE.fullmatch(local)
-    if found and found[1] and not _events_of(world, found[1]):
+    if found and found[1] and not event_files.events_of(world, found[1]):
         # The directory of a system exists while it has events.
         raise Errno("ENOENT")
     if not flags & os.O_TRUNC or flags & os.O_ACCMODE == os.O_RDONLY:
@@ -84,7 +84,7 @@ def is_enable(local: str) -> bool:
 def group_text(world: World, instance: str, local: str) -> bytes:
     """The text of such an `enable`."""
     system = _system_in(local)
-    states = {instance in event.tracers for event in _events_of(world, system)}
+    states = {instance in event.tracers for event in event_files.events_of(world, system)}
     if system is None:
         # Some kernel events are always disabled.
         states.add(False)
@@ -93,22 +93,21 @@ def group_text(world: World, instance: str, local: str) -> bytes:
     return f"{_ENABLE_TEXT[tuple(sorted(states))]}\n".encode()
 
 
-def set_group(world: World, instance: str, local: str, *, on: bool, count: int) -> int:
+def set_group(world: World, instance: str, local: str, *, on: bool) -> None:
     """system_enable_write(): all present events of a system.
 
-    Returns ``count``.  Raises Errno("EINVAL") without any event.
+    Raises Errno("EINVAL") without any event.
     """
     system = _system_in(local)
     if system is None and on:
         raise NotModelled("enabling all kernel events")
-    found = _events_of(world, system)
+    found = event_files.events_of(world, system)
     if system is not None and not found:
         raise Errno("EINVAL")
     for event in found:
         event_files.enable(world, event, instance, on=on)
     if system is None and instance == TOP:
         world.kernel_enabled.clear()
-    return count
 
 
 def _system_in(local: str) -> str | None:
@@ -116,12 +115,6 @@ def _system_in(local: str) -> str | None:
     found = _ENABLE.fullmatch(local)
     assert found is not None
     return found[1]
-
-
-def _events_of(world: World, system: str | None) -> list[Event]:
-    return [
-        each for each in world.table.events if system in (None, each.system) and each.has_directory
-    ]
 
 
 def _enabled_text(world: World, name: str) -> str:
@@ -142,7 +135,8 @@ def write(world: World, path: str, text: str) -> int:
         return _set_event(world, name, text)
     if not is_enable(local):
         return _add_pids(world.instances[name], local, text)
-    return set_group(world, name, local, on=parse_switch(text), count=len(text))
+    set_group(world, name, local, on=parse_switch(text))
+    return len(text)
 
 
 def _add_pids(instance: Instance, local: str, text: str) -> int:

@@ -26,7 +26,15 @@ from conformance.model.tracefs import (
     format_file,
     trace_file,
 )
-from conformance.model.tracing import event_files, instances, kernel_events, kprobes
+from conformance.model.tracing import (
+    event_files,
+    histogram_file,
+    instances,
+    kernel_events,
+    kprobes,
+    trigger_file,
+    triggers,
+)
 from conformance.model.user_events import helper_module, limits, status_file
 
 DATA = f"{TRACEFS}/user_events_data"
@@ -75,8 +83,8 @@ def _check_exists(world: World, path: str) -> None:
         raise Errno("ENOENT")
 
 
-def check_open(world: World, process: Process, path: str, flags: int) -> None:
-    """open(2) of a path, with its effect under O_TRUNC."""
+def check_open(world: World, process: Process, path: str, flags: int) -> tuple[Event, str] | None:
+    """open(2) of a path, with its effect under O_TRUNC; event and file name, see event_paths."""
     _check_exists(world, path)
     found = event_paths.event_file(world, path)
     _check_locked_down(world, path, found)
@@ -85,6 +93,7 @@ def check_open(world: World, process: Process, path: str, flags: int) -> None:
     enabling.check_open(world, path, flags)
     if path == DYNAMIC_EVENTS and flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         dynamic_events.release_all(world, process)
+    return found
 
 
 def _check_locked_down(world: World, path: str, found: tuple[Event, str] | None) -> None:
@@ -125,10 +134,9 @@ def mode(world: World, path: str) -> int:
 
 def read(world: World, process: Process, path: str) -> bytes | None:
     """The text of a file, None if the model does not know it yet."""
-    check_open(world, process, path, os.O_RDONLY)
+    found = check_open(world, process, path, os.O_RDONLY)
     name, local = instances.locate(world, path)
     instance = world.instances[name]
-    found = event_paths.event_file(world, path)
     if found is not None:
         return _event_text(world, *found, name)
     if enabling.handles(world, path):
@@ -175,8 +183,7 @@ def choices(world: World, operation: ops.Operation) -> list[World]:
 
 def number(world: World, process: Process, path: str) -> int:
     """The stand-in for the number in a file."""
-    check_open(world, process, path, os.O_RDONLY)
-    found = event_paths.event_file(world, path)
+    found = check_open(world, process, path, os.O_RDONLY)
     probe = kprobes.number(world, path)
     if probe is not None:
         return probe
@@ -193,11 +200,10 @@ def example(world: World, path: str) -> bytes | None:
 
 def write(world: World, process: Process, path: str, data: bytes, flags: int) -> int:
     """open, one write(2), close; the value is what write(2) returns."""
-    check_open(world, process, path, flags)
+    found = check_open(world, process, path, flags)
     name, local = instances.locate(world, path)
     instance = world.instances[name]
     text = data.decode("latin-1")
-    found = event_paths.event_file(world, path)
     if found is not None:
         write_event_file(world, *found, text, name)
         return len(data)
@@ -241,26 +247,36 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
 # events/SYSTEM/NAME/
 
 
-def _event_text(world: World, event: Event, file: str, instance: str) -> bytes | None:
-    match file:
+def _event_text(world: World, event: Event, name: str, instance: str) -> bytes | None:
+    file = event.file_in(instance)
+    match name:
         case "enable":
-            return _encode(event_files.enable_text(world, event.file_in(instance)))
+            return _encode(event_files.enable_text(world, file))
+        case "filter":
+            return _encode(f"{file.filter_text}\n")
         case "format":
             return _encode(format_file.text(event, world.profile))
+        case "hist":
+            return _encode(histogram_file.text_of(file))
         case "id":
             return None
-    hooked = control_files.event_text(event.file_in(instance), file)
-    if hooked is None:
-        raise NotModelled(f"reading {file} of an event")
-    return _encode(hooked)
+        case "trigger":
+            return _encode(triggers.text(file))
+    raise NotModelled(f"reading {name} of an event")
 
 
-def write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
+def write_event_file(world: World, event: Event, name: str, text: str, instance: str) -> None:
     """One write(2) to an event's file in an instance.  Raises Errno, NotModelled."""
-    if file == "enable":
-        event_files.enable(world, event, instance, on=parse_switch(text))
-    elif not control_files.write_event(world, event, event.file_in(instance), file, text):
-        raise NotModelled(f"writing {file} of an event")
+    file = event.file_in(instance)
+    match name:
+        case "enable":
+            event_files.set_enabled(world, file, on=parse_switch(text))
+        case "filter":
+            event_files.set_filter(world, event, file, text)
+        case "trigger":
+            trigger_file.command(world, event, file, text)
+        case _:
+            raise NotModelled(f"writing {name} of an event")
 
 
 def _encode(text: str) -> bytes:

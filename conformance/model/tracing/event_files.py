@@ -86,6 +86,8 @@ def set_system_filter(world: World, instance: str, system: str, text: str) -> No
     Raises Errno("ENOENT") for a system without events, FilterError if no event takes the filter.
     """
     events = events_of(world, system)
+    if not events:
+        raise Errno("ENOENT")
     if len(text) > MAX_TEXT:
         raise Errno("EINVAL")
     text = _stripped(text)
@@ -110,7 +112,8 @@ def system_filter_text(world: World, system: str) -> str:
 
     Raises Errno("ENOENT") for a system without events.
     """
-    events_of(world, system)
+    if not events_of(world, system):
+        raise Errno("ENOENT")
     return world.system_filters.get(system, _GLOBAL_FILTER)
 
 
@@ -129,14 +132,11 @@ def set_filter(world: World, event: Event, file: EventFile, text: str) -> None:
         raise
 
 
-def events_of(world: World, system: str) -> list[Event]:
-    """The events of a system.  Raises Errno("ENOENT") without any."""
-    found = [
-        event for event in world.table.events if event.system == system and event.has_directory
+def events_of(world: World, system: str | None) -> list[Event]:
+    """The user events in events/ of a system, or of all with None."""
+    return [
+        each for each in world.table.events if system in (None, each.system) and each.has_directory
     ]
-    if not found:
-        raise Errno("ENOENT")
-    return found
 
 
 def _stripped(text: str) -> str:

@@ -11,6 +11,7 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.namespaces import CONFIDENTIALITY
 from conformance.model.state.world import World
 from conformance.model.text import definition
+from conformance.model.text.numbers import number_in
 
 # A number in C notation, and the delimiter that must follow it.
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?![^ \t\n])")
@@ -57,11 +58,7 @@ def _number(text: str) -> int:
         raise Errno("EINVAL")
     if text.lstrip(definition.SPACES)[found.end() :].strip(definition.SPACES):
         raise NotModelled("text after the number of a sysctl")
-    digits = found[0]
-    if digits[:2] in ("0x", "0X"):
-        number = int(digits, 16)
-    else:
-        number = int(digits, 8 if digits.startswith("0") else 10)
-    if number >= 1 << 32:
+    number = number_in(found[0])
+    if number is None or number >= 1 << 32:
         raise Errno("EINVAL")
     return number

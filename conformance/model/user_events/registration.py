@@ -228,8 +228,7 @@ def _delete(world: World, process: Process, argument: int) -> int:
     if not found:
         raise Errno("ENOENT", "no event has this name")
     for event in found:
-        world.table.free(event, capable=process.capable)
-        world.after_removal(event)
+        world.delete(event, capable=process.capable)
     return 0
 
 

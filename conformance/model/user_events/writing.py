@@ -22,8 +22,7 @@ from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
 from conformance.model.tracing import kprobes, recording
 from conformance.model.user_events import bpf_context
-
-Segment = tuple[int, int]
+from conformance.model.user_events.bpf_context import Segment
 
 # struct iovec and struct compat_iovec.
 _IOVEC = struct.Struct("<QQ")
