@@ -55,7 +55,8 @@ def request(number: int) -> str:
         like = _Request.of(known)
         if (parts.type, parts.number) == (like.type, like.number):
             size = "" if parts.size == like.size else f" with size {parts.size}"
-            return f"{name}{size}{'' if parts.direction == like.direction else parts.way}"
+            way = "" if parts.direction == like.direction else f" with {parts.direction}"
+            return f"{name}{size}{way}"
     kind = f"'{chr(parts.type)}'" if 0x20 < parts.type < 0x7F else f"{parts.type:#x}"
     return f"_IOC({parts.direction}, {kind}, {parts.number}, {parts.size})"
 
@@ -73,11 +74,6 @@ class _Request(NamedTuple):
         """The parts of a number."""
         direction = _DIRECTIONS[number >> 30 & 3]
         return cls(direction, number >> 8 & 0xFF, number & 0xFF, number >> 16 & 0x3FFF)
-
-    @property
-    def way(self) -> str:
-        """The direction as a remark."""
-        return f" with {self.direction}"
 
 
 def statement(operation: Operation) -> str:

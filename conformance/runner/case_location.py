@@ -34,16 +34,13 @@ def described(error: BaseException, file: str = "") -> str:
         return f"{Path(error.filename).name}:{error.lineno}: {type(error).__name__}: {error.msg}"
     frame = case_frame(error)
     file = file or (frame.f_code.co_filename if frame else "")
-    lines = [line for each, line in traceback.walk_tb(error.__traceback__) if _is_in(each, file)]
+    walked = traceback.walk_tb(error.__traceback__)
+    lines = [line for each, line in walked if each.f_code.co_filename == file]
     return f"{Path(file).name}:{lines[-1]}: {text}" if lines else text
 
 
 def _is_case(frame: FrameType) -> bool:
     return declared(frame.f_globals.get(frame.f_code.co_name)) is not None
-
-
-def _is_in(frame: FrameType, file: str) -> bool:
-    return frame.f_code.co_filename == file
 
 
 def located(result: CaseResult, function: FunctionType, line: int) -> CaseResult:

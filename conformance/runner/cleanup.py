@@ -155,7 +155,8 @@ class Cleanup:
         That is definitions, instances, and files that do not show what they should.
         """
         found = self._texts(LOOK[1]) if left.objects else []
-        calls = [*self._superblock(left), *self._settings(left)]
+        calls = self._superblock(left)
+        calls += [write_file(path, self._invariants.setting(path)) for path in left.settings]
         calls += [write_file(path, "0") for path in left.filters]
         if left.kernel_events:
             calls.append(write_file(_SET_EVENT, "\n", os.O_TRUNC))
@@ -189,9 +190,6 @@ class Cleanup:
                 operations.append(ops.Chown(ACTOR, path, user, group))
                 operations.append(ops.Chmod(ACTOR, path, mode))
         return [call for operation in operations for call in operation.calls()]
-
-    def _settings(self, left: Leftovers) -> list[Call]:
-        return [write_file(path, self._invariants.setting(path)) for path in left.settings]
 
 
 def _without_objects(

@@ -159,14 +159,6 @@ class GuestLifecycle:
             self._results += found
             self._left += len(found)
 
-    def load(self, prepared: PreparedGuest, case: Case) -> None:
-        """Load the helper module of a case, and mount its programs.
-
-        Raises NotJudged, ModuleRefused.
-        """
-        prepared.load(case.module, self._modules)
-        prepared.provide(case.programs)
-
     def clean_up(self, run: CaseRun, case_id: str, *, passed: bool) -> tuple[Change, ...]:
         """What a case changed for good, see PreparedGuest; () if the guest is replaced anyway."""
         if self.must_replace or self._prepared is None:
@@ -188,7 +180,7 @@ class GuestLifecycle:
             # Some of them may be loaded, or the guest may be lost.
             self.must_replace = True
             raise
-        prepared = PreparedGuest(guest, setup, self._patience, self._shared)
+        prepared = PreparedGuest(guest, setup, self._modules, self._patience, self._shared)
         if (exposed := prepared.exposed) is not None and not self._exposed:
             self._exposed = True
             self._results.append(exposed)

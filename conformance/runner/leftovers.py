@@ -70,6 +70,7 @@ def of_program(program: Sequence[ops.Operation], world: World | None) -> Leftove
     operations = [step for operation in program for step in race.steps_of(operation)]
     written = tuple(dict.fromkeys(reversed(list(_written(operations)))))
     superblock = any(map(_reconfigures, operations))
+    has_triggers = world is None or _has_triggers(world)
     return Leftovers(
         objects=world is None or _objects(world),
         eprobes=world is None or bool(world.eprobes),
@@ -77,10 +78,10 @@ def of_program(program: Sequence[ops.Operation], world: World | None) -> Leftove
         records=world is None or bool(world.top.records),
         errors=world is None or bool(world.top.error_log) or world.top.error_log_unknown,
         kernel_events=world is None or bool(world.kernel_enabled),
-        modes=superblock or any(map(_changes_modes, operations)),
+        modes=superblock or any(isinstance(each, ops.Chmod | ops.Chown) for each in operations),
         superblock=superblock,
         settings=tuple(path for path in written if path in SETTINGS),
-        triggers=_triggers(written) if world is None or _has_triggers(world) else (),
+        triggers=tuple(path for path in written if has_triggers and path.endswith("/trigger")),
         filters=tuple(path for path in written if _outlives_events(path)),
     )
 
@@ -114,10 +115,6 @@ def _has_triggers(world: World) -> bool:
     return any(file.triggers for file in (*own, *world.kernel_files.values()))
 
 
-def _triggers(written: Iterable[str]) -> tuple[str, ...]:
-    return tuple(path for path in written if path.endswith("/trigger"))
-
-
 def _written(operations: Iterable[ops.Operation]) -> Iterator[str]:
     """Paths that were opened for writing, in the order of the program."""
     for operation in operations:
@@ -149,7 +146,3 @@ def _reconfigures(operation: ops.Operation) -> bool:
             remounts = flags & credentials.MS_REMOUNT and not flags & credentials.MS_BIND
             return bool(remounts) or kind == "tracefs"
     return False
-
-
-def _changes_modes(operation: ops.Operation) -> bool:
-    return isinstance(operation, ops.Chmod | ops.Chown)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.cases.case import Case
@@ -44,10 +43,16 @@ class PreparedGuest:
     """A guest that is set up: its processes, its invariants, its modules."""
 
     def __init__(
-        self, guest: Guest, setup: GuestSetup, patience: Patience, shared: SharedKernel | None
+        self,
+        guest: Guest,
+        setup: GuestSetup,
+        modules: Modules,
+        patience: Patience,
+        shared: SharedKernel | None,
     ) -> None:
         self._guest = guest
         self._setup = setup
+        self._modules = modules
         self._patience = patience
         self._shared = shared
         self._processes = ProcessPool(guest, standing=ACTOR)
@@ -77,11 +82,19 @@ class PreparedGuest:
             self._multi_id = self._setup.next_multi_id()
         return self._multi_id or 0
 
-    def load(self, name: str, modules: Modules) -> None:
-        """Load a helper module.  Raises NotJudged, ModuleRefused."""
-        if not name or name in self._loaded:
-            return
-        image = modules(name)
+    def load(self, case: Case) -> None:
+        """Load the helper module of a case, and mount its programs.
+
+        Raises NotJudged, ModuleRefused.
+        """
+        if case.module and case.module not in self._loaded:
+            self._load_module(case.module)
+        if case.programs and self._programs.mount(self._guest.mounting()):
+            self._invariants.accept()
+        self._programs.try_out(case.programs)
+
+    def _load_module(self, name: str) -> None:
+        image = self._modules(name)
         if image is None:
             raise NotJudged(SkipReason.MODULE, f"there is no {name} for this kernel")
         if error := self._setup.load_module(image):
@@ -91,12 +104,6 @@ class PreparedGuest:
             )
         self._loaded.add(name)
         self._invariants.accept()
-
-    def provide(self, programs: Sequence[str]) -> None:
-        """Mount the programs of the host, and try those.  Raises NotJudged."""
-        if programs and self._programs.mount(self._guest.mounting()):
-            self._invariants.accept()
-        self._programs.try_out(programs)
 
     def clean_up(self, run: CaseRun, case_id: str, *, passed: bool) -> Aftermath:
         """Restore what a case changed, and find what it left.

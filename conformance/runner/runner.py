@@ -205,7 +205,7 @@ class Runner:
         guest, prepared = self._lifecycle.prepare(case)
         # Before the helper module is loaded: a report about it belongs to the case.
         run.mark = guest.mark(case_id)
-        self._lifecycle.load(prepared, case)
+        prepared.load(case)
         model.world.table.multi_id = prepared.multi_id(case)
         return run.start(model, prepared.executor(), self._serial, ahead=ahead)
 
