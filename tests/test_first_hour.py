@@ -37,11 +37,7 @@ def script() -> str:
 
 def test_the_page_is_a_session(built_kernel: BuiltKernel, tmp_path: Path) -> None:
     programs = Path(sys.executable).parent
-    environment = {
-        **os.environ,
-        "PATH": f"{programs}:{os.environ['PATH']}",
-        "CHECKOUT": str(ROOT),
-    }
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "CHECKOUT": str(ROOT)}
     began = time.monotonic()
     done = subprocess.run(
         ["bash", "-c", script()],

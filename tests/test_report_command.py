@@ -52,11 +52,7 @@ def test_a_page_on_standard_output(kernels: Path, uevt: Uevt) -> None:
     ],
 )
 def test_after_an_error_nothing_is_written(
-    kernels: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    uevt: Uevt,
-    arguments: list[str],
-    message: str,
+    kernels: Path, monkeypatch: pytest.MonkeyPatch, uevt: Uevt, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(kernels)
     before = sorted(kernels.rglob("*"))

@@ -24,10 +24,7 @@ from vm.errors import VmError
         ("run --kernel model -q x", "uevt run: unexpected argument 'x'; see uevt run --help"),
         ("rum", "did you mean run?"),
         ("6.12", "did you mean run --kernel 6.12?"),
-        (
-            "kernels biuld",
-            "uevt kernels: argument VERB: invalid choice 'biuld', not of list,",
-        ),
+        ("kernels biuld", "uevt kernels: argument VERB: invalid choice 'biuld', not of list,"),
         ("run --kernel model -k EMPTY", "-k is empty; give a part of a case id"),
     ],
 )

@@ -38,10 +38,7 @@ def call(
         (call(16, 3, REGISTER, 0x1000), [ops.Ioctl("p1", 3, REGISTER, 0x1000)]),
         # The kernel takes 32 bits of descriptor and request.
         (call(16, 3 + (1 << 32), REGISTER, 1), [ops.Ioctl("p1", 3, REGISTER, 1)]),
-        (
-            call(16, 3, REGISTER, 0x1000, compat_=True),
-            [compat.Ioctl32("p1", 3, REGISTER, 0x1000)],
-        ),
+        (call(16, 3, REGISTER, 0x1000, compat_=True), [compat.Ioctl32("p1", 3, REGISTER, 0x1000)]),
         (call(1, 3, 0x1000, 8), [ops.Write("p1", 3, 0x1000, 8)]),
         (call(18, 3, 0x1000, 8, (1 << 64) - 1), [ops.Pwrite("p1", 3, 0x1000, 8, -1)]),
         (call(20, 3, 0x1000, 2), [ops.Writev("p1", 3, 0x1000, 2)]),
@@ -56,10 +53,7 @@ def call(
         (call(33, 1, 5, result=5, fd=1, path="/dev/null"), [ops.Close("p1", 5)]),
         (call(72, 3, 1030, 0, result=9), [ops.Dup("p1", 3, 9)]),
         (call(72, 3, 2, 1), []),
-        (
-            call(436, 4, 0xFFFFFFFF, fd=None),
-            [ops.Close("p1", 5)],
-        ),
+        (call(436, 4, 0xFFFFFFFF, fd=None), [ops.Close("p1", 5)]),
         (call(436, 0, 0xFFFFFFFF, 4, fd=None), []),
         (call(436, 4, 9, 2, fd=None), [ops.Close("p1", 5)]),
         (call(8, 3, 1, 2), [ops.Lseek("p1", 3, 1, 2)]),

@@ -32,10 +32,7 @@ def contradicted(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("words", [["repro"], ["bundle", "--out", "f.json"]])
 def test_a_contradicted_literal_is_no_program(
-    words: list[str],
-    contradicted: Path,
-    uevt: Uevt,
-    monkeypatch: pytest.MonkeyPatch,
+    words: list[str], contradicted: Path, uevt: Uevt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(contradicted)
     says = "only a literal of the case differs, test_eprobe.py:54: the program would exit 0"

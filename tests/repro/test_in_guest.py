@@ -79,7 +79,4 @@ def test_a_crash_is_replayed(
     spawn = RecordedStep(Spawn("p1").encode(), (RecordedAnswer(0),), RecordedAnswer(0))
     crash = WriteFile("p1", "/proc/sysrq-trigger", b"c", os.O_WRONLY).encode()
     lines = replayed(uevt, tmp_path, spawn, RecordedStep(crash, answers, next(iter(answers), None)))
-    assert lines[1:3] == [
-        f"6.12: crashes {ended}",
-        "  2. p1: echo -n c > /proc/sysrq-trigger = ?",
-    ]
+    assert lines[1:3] == [f"6.12: crashes {ended}", "  2. p1: echo -n c > /proc/sysrq-trigger = ?"]

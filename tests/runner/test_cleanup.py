@@ -46,10 +46,7 @@ def test_name_of_a_definition(line: str, name: str) -> None:
         ("traceon:unlimited", "traceon"),
         ("snapshot:count=3 if a == 1", "snapshot"),
         ("enable_event:user_events:e:unlimited", "enable_event:user_events:e"),
-        (
-            "disable_event:task:task_newtask:count=0 if a == 1",
-            "disable_event:task:task_newtask",
-        ),
+        ("disable_event:task:task_newtask:count=0 if a == 1", "disable_event:task:task_newtask"),
         (
             "hist:keys=a:vals=hitcount:sort=hitcount:size=2048 if a == 1 [paused]",
             "hist:keys=a:vals=hitcount:sort=hitcount:size=2048 if a == 1",

@@ -88,10 +88,7 @@ class Registered:
     def call(self, actor: str, calls: Sequence[Call]) -> list[dict[str, Any]]:
         self.killed += [call[0] for call in calls].count("kill")
         return [
-            {
-                "errno": next(self._errors) if call[1] == IOCTL else 0,
-                "data": f"{self._byte:02x}",
-            }
+            {"errno": next(self._errors) if call[1] == IOCTL else 0, "data": f"{self._byte:02x}"}
             for call in calls
         ]
 

@@ -19,8 +19,7 @@ def test_every_abi_that_ships_is_a_profile() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "key"),
-    [({"abi": "5.2"}, "abi"), ({"differs": ("no_such_switch=yes",)}, "differs")],
+    ("changes", "key"), [({"abi": "5.2"}, "abi"), ({"differs": ("no_such_switch=yes",)}, "differs")]
 )
 def test_unknown_release_or_switch_is_refused(changes: dict[str, object], key: str) -> None:
     entry = replace(load_catalog().find("6.12"), **changes)  # type: ignore[arg-type]

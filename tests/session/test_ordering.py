@@ -46,9 +46,7 @@ def test_smp_cases_go_last() -> None:
 
 
 @pytest.mark.parametrize("seed", [None, 7])
-def test_ended_cases_are_dropped_and_suspects_go_last(
-    seed: int | None,
-) -> None:
+def test_ended_cases_are_dropped_and_suspects_go_last(seed: int | None) -> None:
     history = CaseHistory(SECONDS, ended=["a.shared"], suspects=["a.fatal", "a.shared"])
     names = [name for _, name in ordered(CASES, lambda item: item, history, seed)]
     assert names[-1] == "a.fatal"

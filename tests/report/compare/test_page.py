@@ -100,10 +100,7 @@ OPTIONS = {f"CONFIG_{letter}": ("n", "y") for letter in "ABCDEFGHIJKLMN"}
 def compared_with_everything() -> Comparison:
     """One of each difference, with flaky cases."""
     base, new = everything()
-    again = {
-        "write.now_and_then": CaseOutcome(F),
-        "write.panics": CaseOutcome(C),
-    }
+    again = {"write.now_and_then": CaseOutcome(F), "write.panics": CaseOutcome(C)}
     also = (case("write.now_and_then"), case("write.panics"))
     base = replace(base, cases=base.cases + also, selected=base.selected + 2)
     new = replace(new, cases=new.cases + also, selected=new.selected + 2)
@@ -132,9 +129,7 @@ def test_the_sample_has_one_of_each_difference() -> None:
 
 
 @pytest.mark.parametrize("render", [render_page, render_markdown])
-def test_kernel_output_cannot_change_the_page(
-    render: Callable[[Comparison], str],
-) -> None:
+def test_kernel_output_cannot_change_the_page(render: Callable[[Comparison], str]) -> None:
     output = "\x1b[2J\x1b]0;owned\x07``` <script>alert(1)</script> [x](y) @all |\n# heading\r"
     shown = Evidence(steps=(f"1. p1: {output}; = 0",), docs=output)
     mismatch = Mismatch(1, "errno", "EINVAL", output)

@@ -61,10 +61,7 @@ def test_several_kernels_are_subtests() -> None:
         (r"a \x231", False, ""),
         ("6.12-3", True, "SKIP"),
     ]
-    assert [leaf.name for leaf in top.leaves()] == [
-        *(("write.a", "uevt.run") * 3),
-        "uevt.run",
-    ]
+    assert [leaf.name for leaf in top.leaves()] == [*(("write.a", "uevt.run") * 3), "uevt.run"]
 
 
 def test_an_oops_is_not_changed() -> None:
