@@ -8,7 +8,7 @@ from conformance.cli.bisect.judge import NoVerdict, SelectedCases, answer_of
 from conformance.results.outcome import Level, Outcome
 from kernels.errors import UserMistake
 from kernels.trees.git_bisect import Answer
-from tests.bisect.fakes import CASE, FUNCTION, OLD_CASE, record_of
+from tests.bisect.conftest import CASE, FUNCTION, OLD_CASE, record_of
 from tests.report.samples import case, head, run
 
 

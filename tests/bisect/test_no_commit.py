@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kernels.store.store import Store
-from tests.bisect.fakes import CASE, OLD_CASE, Bisect, History, Session
+from tests.bisect.conftest import CASE, OLD_CASE, Bisect, History, Session
 
 # The command with a session that announces its start and does not end.
 HANGING = """\

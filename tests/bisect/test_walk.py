@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.bisect import walk
-from tests.bisect.fakes import CASE, FUNCTION, Bisect, History, Session
+from tests.bisect.conftest import CASE, FUNCTION, Bisect, History, Session
 from tests.kernels.user_trees import everything, git
 
 

@@ -1,7 +1,11 @@
-"""Fixtures: a store, fake build tools, and a tree of the user."""
+"""A store, fake build tools, a tree of the user, and CPU time."""
 
 from __future__ import annotations
 
+import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +76,21 @@ def checkout(tree: Path) -> Path:
     commit(tree)
     git(tree, "tag", "v6.13-rc2")
     return tree
+
+
+def run_measured(script: str, store: Store) -> tuple[str, float]:
+    """Output and CPU time of a Python script that uses a store.
+
+    In seconds, which tests that run meanwhile do not change.
+    """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    output = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "UEVT_CACHE": str(store.root)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return output.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -21,7 +21,7 @@ from kernels.errors import SourceUnavailable
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 from tests.conftest import Uevt
-from tests.kernels.cpu_time import run_measured
+from tests.kernels.conftest import run_measured
 from tests.kernels.fake_make import ENTRY, publish
 from tests.kernels.fake_sources import FakeApt
 

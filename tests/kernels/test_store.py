@@ -20,7 +20,7 @@ from kernels.errors import HostTrouble, StoreBusy, StoreFull, StoreUnusable
 from kernels.store.built_kernel import Recipe
 from kernels.store.store import Store, default_root
 from kernels.tools import toolchain
-from tests.kernels.cpu_time import run_measured
+from tests.kernels.conftest import run_measured
 from tests.kernels.fake_make import ENTRY, RECIPE, publish
 
 

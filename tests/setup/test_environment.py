@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.setup.fake_machine import ROOT, SCRIPT_SECONDS, FakeMachine
+from tests.setup.conftest import ROOT, SCRIPT_SECONDS, FakeMachine
 from tests.shell_scripts import write_script
 
 PYPROJECT = '[project]\nname = "uevt"\n'

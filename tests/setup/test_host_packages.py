@@ -9,7 +9,7 @@ import pytest
 
 from host import packages
 from kernels.catalog.catalog import load_catalog
-from tests.setup.fake_machine import ROOT, FakeMachine
+from tests.setup.conftest import ROOT, FakeMachine
 
 SCRIPT = ROOT / ".ci/host-packages"
 

@@ -1,16 +1,28 @@
-"""A real guest with two actors."""
+"""Real guests, and an actor on the host."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from host.deadline import Deadline
 from tests.vm.actors import Host
-from tests.vm.booting import boot
 from vm.machine import Machine, MachineSpec
 from vm.qemu import guest_files
+from vm.snapshots.files import Snapshots
+
+
+def boot(spec: MachineSpec, directory: Path, snapshots: Path | None = None) -> Machine:
+    """Boot a machine, or restore it from a directory of snapshots."""
+    return Machine.boot(
+        spec,
+        directory=directory,
+        deadline=Deadline(120.0, "boot"),
+        snapshots=Snapshots(snapshots) if snapshots is not None else None,
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.ops.calls import path_in, sys_call
-from tests.vm.booting import boot
+from tests.vm.conftest import boot
 from vm.machine import Machine, MachineSpec
 from vm.qemu.command_line import port_names
 from vm.qemu.root_archive import interpreter, root_archive

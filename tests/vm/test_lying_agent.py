@@ -13,7 +13,7 @@ import pytest
 from conformance.results.outcome import Blame, Outcome
 from conformance.session.worker.blame import explain
 from host.deadline import Deadline
-from tests.vm.booting import boot
+from tests.vm.conftest import boot
 from vm.errors import AgentStuck, ChannelBroken, VmError
 from vm.guest.version import NATIVE, versions
 from vm.machine import Machine, MachineSpec

@@ -13,7 +13,7 @@ import pytest
 from host.deadline import Deadline
 from host.kernel_reports import ReportKind
 from tests.processes import naming
-from tests.vm.booting import boot
+from tests.vm.conftest import boot
 from vm.errors import BootFailed, CallRefused, ChannelBroken, GuestCrashed, QemuDied
 from vm.machine import Machine, MachineSpec
 

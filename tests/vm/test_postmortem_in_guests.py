@@ -13,7 +13,7 @@ import pytest
 from host.deadline import Deadline
 from kernels.store.store import default_root
 from tests.drills import provoke
-from tests.vm.booting import boot
+from tests.vm.conftest import boot
 from vm import errors
 from vm.machine import Machine
 from vm.qemu.command_line import MachineSpec

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.vm.booting import boot
+from tests.vm.conftest import boot
 from vm.machine import Machine, MachineSpec
 from vm.qemu.root_archive import interpreter, root_archive
 from vm.snapshots import policy
