@@ -48,9 +48,10 @@ def header(source: Path) -> Path:
     return source / "include/uapi/linux/user_events.h"
 
 
-def compile_c(code: str, header: Path, *options: str) -> None:
+def compile_c(code: str, header: Path | None, *options: str) -> None:
     """Compile a program that includes the header; a failure shows the compiler's output."""
-    command = ["gcc", "-Wall", "-Werror", *headers_of_the_architecture(), "-include", str(header)]
+    command = ["gcc", "-Wall", "-Werror", *headers_of_the_architecture()]
+    command += ["-include", str(header)] if header else []
     result = subprocess.run(
         [*command, "-x", "c", *options, "-"],
         input=code,
@@ -78,12 +79,18 @@ def facts(*, compat: bool) -> dict[str, int]:
     numbers = {number: getattr(uapi, number) - smaller for number in NUMBERS}
     numbers |= {flag: getattr(uapi, flag) for flag in FLAGS}
     for layout in LAYOUTS:
-        numbers[f"sizeof(struct {layout.name})"] = layout.size
-        for member in layout.members:
-            field = f"struct {layout.name}, {member.name}"
-            numbers[f"__builtin_offsetof({field})"] = member.offset
-            numbers[f"sizeof(((struct {layout.name} *)0)->{member.name})"] = member.size
+        numbers |= layout_facts(layout)
     numbers |= {f"DYN_LOC({a}, {b})": uapi.dyn_loc(a, b) for a, b in DYNAMIC}
+    return numbers
+
+
+def layout_facts(layout: Layout) -> dict[str, int]:
+    """The same of a structure."""
+    numbers = {f"sizeof(struct {layout.name})": layout.size}
+    for member in layout.members:
+        field = f"struct {layout.name}, {member.name}"
+        numbers[f"__builtin_offsetof({field})"] = member.offset
+        numbers[f"sizeof(((struct {layout.name} *)0)->{member.name})"] = member.size
     return numbers
 
 
@@ -113,6 +120,28 @@ def asserted(expected: dict[str, int]) -> str:
     return "".join(
         f'_Static_assert(({text}) == {value}U, "{text}");\n' for text, value in expected.items()
     )
+
+
+PACKED = "__attribute__((__packed__))"
+
+
+@pytest.mark.parametrize(
+    ("layout", "bits", "attribute"),
+    [
+        pytest.param(uapi.USER_REG_BYTE_STATUS, 64, "", id="5.18"),
+        pytest.param(uapi.USER_REG_BIT_STATUS, 64, PACKED, id="6.1"),
+        pytest.param(uapi.USER_REG_BIT_STATUS, 32, PACKED, id="6.1-i386"),
+        pytest.param(uapi.USER_BPF_CONTEXT, 64, "", id="bpf-context"),
+        pytest.param(uapi.USER_BPF_ITER, 64, "", id="bpf-iter"),
+    ],
+)
+def test_layouts_of_other_releases_agree_with_the_compiler(
+    layout: Layout, bits: int, attribute: str
+) -> None:
+    types = {4: "unsigned int", 8: "unsigned long long"}
+    members = "".join(f"    {types[member.size]} {member.name};\n" for member in layout.members)
+    code = f"struct {layout.name} {{\n{members}}} {attribute};\n{asserted(layout_facts(layout))}"
+    compile_c(code, None, f"-m{bits}", "-ffreestanding", "-fsyntax-only")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
-from conformance.abi import uapi
 from conformance.abi.profile import Profile, profile_for
-from conformance.abi.uapi import Layout
 from conformance.cases.case import Tier
 from tests.cases.variants import all_variants, honest
 
@@ -71,34 +67,3 @@ def test_every_case_applies_to_some_profile() -> None:
     everywhere = {variant.case.id for variant in all_variants()}
     somewhere = set().union(*(functions(profile_for(abi)) for abi in ABIS))
     assert everywhere - somewhere == set()
-
-
-PACKED = "__attribute__((__packed__))"
-
-
-@pytest.mark.parametrize(
-    ("layout", "bits", "attribute"),
-    [
-        pytest.param(uapi.USER_REG_BYTE_STATUS, 64, "", id="5.18"),
-        pytest.param(uapi.USER_REG_BIT_STATUS, 64, PACKED, id="6.1"),
-        pytest.param(uapi.USER_REG_BIT_STATUS, 32, PACKED, id="6.1-i386"),
-        pytest.param(uapi.USER_BPF_CONTEXT, 64, "", id="bpf-context"),
-        pytest.param(uapi.USER_BPF_ITER, 64, "", id="bpf-iter"),
-    ],
-)
-def test_layouts_agree_with_the_compiler(layout: Layout, bits: int, attribute: str) -> None:
-    types = {4: "unsigned int", 8: "unsigned long long"}
-    members = "".join(f"    {types[member.size]} {member.name};\n" for member in layout.members)
-    struct = f"struct {layout.name}"
-    facts = {f"sizeof({struct}) == {layout.size}"}
-    facts |= {
-        f"__builtin_offsetof({struct}, {member.name}) == {member.offset}"
-        for member in layout.members
-    }
-    code = f"{struct} {{\n{members}}} {attribute};\n"
-    code += "".join(f'_Static_assert({fact}, "{fact}");\n' for fact in sorted(facts))
-    options = [f"-m{bits}", "-ffreestanding", "-fsyntax-only", "-x", "c", "-"]
-    said = subprocess.run(
-        ["gcc", *options], input=code, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert said.returncode == 0, said.stderr
