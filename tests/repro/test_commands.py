@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.abi.profile import profile_for
-from conformance.cases.variants import all_variants
 from conformance.results.bundle import VERSION, Bundle
 from conformance.results.case_result import Evidence, Mismatch
 from conformance.results.outcome import Outcome
-from conformance.runner.model_program import program_of
 from conformance.session.target import target
 from conformance.session.target.target import Target
 from tests.conftest import Uevt
@@ -61,8 +58,7 @@ def test_what_a_case_applies_to(case: str, abi: str, kernels: str, uevt: Uevt) -
 
 def bundle(name: str, abi: str, directory: Path) -> Path:
     """A bundle of a case, with the answers of an ABI."""
-    (variant,) = [each for each in all_variants() if each.id == name]
-    evidence = Evidence(program=program_of(variant, profile_for(abi)))
+    evidence = Evidence(program=program(abi, name))
     reason = "a reason of more columns than a line has, since it names a switch " * 3
     result = case(name, Outcome.FAIL, reason=reason, evidence=evidence)
     path = directory / "f.json"

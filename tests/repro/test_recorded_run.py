@@ -31,9 +31,9 @@ CASE = "eprobe.signed_byte"
 FIXED, PRESENT = "6.12.117,eprobe-sign=fixed", "6.12.117"
 
 
-def program(abi: str) -> tuple[RecordedStep, ...]:
+def program(abi: str, case: str = CASE) -> tuple[RecordedStep, ...]:
     """The case as a kernel of an ABI answers it."""
-    (variant,) = [each for each in all_variants() if each.id == CASE]
+    (variant,) = [each for each in all_variants() if each.id == case]
     return program_of(variant, profile_for(abi))
 
 
