@@ -177,11 +177,9 @@ class Machine:
     def stream_ended(self, since: int) -> VmError:
         """Why a stream has ended that was in use since a position of the console."""
         ended = ChannelEnded("a stream ended")
-        return (
-            ended
-            if self._power is None
-            else self._post_mortem(self._power).explain_call(ended, since)
-        )
+        if self._power is None:
+            return ended
+        return self._post_mortem(self._power).explain_call(ended, since)
 
     def mark(self, text: str) -> Mark:
         """Write a line to the guest's log.  Raises as call.

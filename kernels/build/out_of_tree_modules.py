@@ -55,18 +55,16 @@ def ensure_module(
         return module
     kernel = ensure(entry, store, progress=progress)
     what = f"building {directory.name} for {entry.kernel_id}"
-    workshop = HostWorkshop(store, progress)
     with locked_objects(entry, kernel, what, store, progress):
         if module := _kept(kernel, digest, store):
             return module
         place = _place(kernel, digest, store)
-        return _build(entry, kernel, workshop, directory, place, after, store, progress)
+        return _build(entry, kernel, directory, place, after, store, progress)
 
 
 def _build(
     entry: KernelEntry,
     kernel: BuiltKernel,
-    workshop: HostWorkshop,
     directory: Path,
     place: Path,
     after: Sequence[Path],
@@ -74,7 +72,7 @@ def _build(
     progress: Progress,
 ) -> Path:
     """Build a copy of the directory and publish the module."""
-    tree, objects = prepared(entry, kernel, workshop, store)
+    tree, objects = prepared(entry, kernel, store, progress)
     store.logs.mkdir(exist_ok=True)
     deadline = Deadline(MODULE_S, f"building the module {directory.name} for {entry.kernel_id}")
     log = store.logs / f"{kernel.key[:12]}-{directory.name}.log"
@@ -121,10 +119,10 @@ def locked_objects(
 
 
 def prepared(
-    entry: KernelEntry, kernel: BuiltKernel, workshop: HostWorkshop, store: Store
+    entry: KernelEntry, kernel: BuiltKernel, store: Store, progress: Progress
 ) -> tuple[Path, ObjectsDirectory]:
     """The source tree and the objects of exactly that kernel, rebuilt if they are missing."""
-    recipe = store.recipe(kernel)
+    workshop, recipe = HostWorkshop(store, progress), store.recipe(kernel)
     entry = replace(entry, revision=recipe.revision)
     workshop.check(entry, recipe.revision)
     toolset = workshop.prepare(entry, recipe.revision)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from host.files import write_atomically
 from host.progress import Progress
-from kernels.build.build import HostWorkshop, objects_of
+from kernels.build.build import objects_of
 from kernels.build.out_of_tree_modules import locked_objects, prepared
 from kernels.catalog.entries import KernelEntry
 from kernels.store.built_kernel import BuiltKernel
@@ -25,7 +25,7 @@ def vmlinux(entry: KernelEntry, built: BuiltKernel, store: Store, progress: Prog
     if not file.is_file() and not _copied(entry, built, file, store):
         what = f"building {NAME} of {entry.kernel_id}"
         with locked_objects(entry, built, what, store, progress):
-            _, objects = prepared(entry, built, HostWorkshop(store, progress), store)
+            _, objects = prepared(entry, built, store, progress)
             write_atomically(file, (objects.path / NAME).read_bytes())
     return file
 
