@@ -99,7 +99,7 @@ def _objects(world: World) -> bool:
         any(event.self_reference or event.is_enabled or event.file.is_used for event in events)
         or not top.tracing_on
         or top.snapshot is not None
-        or bool(top.pids or top.no_pids)
+        or any(top.pid_lists.values())
         or world.table.maximum != DEFAULT_MAX_EVENTS
         or bool(world.kprobes or world.eprobes or world.synthetic_events or world.kernel_files)
         or any(name != TOP for name in world.instances)

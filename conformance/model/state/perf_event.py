@@ -6,7 +6,7 @@ Source: kernel/events/core.c:perf_swevent_event; kernel/events/ring_buffer.c:per
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from conformance.abi import perf
 from conformance.model.bpf.programs import Program
@@ -92,13 +92,13 @@ class PerfEvent:
     """
 
     source: int | None
-    tasks: list[Process]
-    cpu: int
-    period: int
-    sample_type: int
-    enabled: bool
-    inherit: bool
-    exclude_kernel: bool
+    tasks: list[Process] = field(default_factory=list)
+    cpu: int = ANY_CPU
+    period: int = 0
+    sample_type: int = 0
+    enabled: bool = True
+    inherit: bool = False
+    exclude_kernel: bool = False
     kprobe: Kprobe | None = None
     program: Program | None = None
     count: int = 0

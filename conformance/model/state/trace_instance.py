@@ -15,6 +15,7 @@ from conformance.model.text.definition import SPACES
 
 # The top instance, as opposed to instances/NAME.
 TOP = ""
+PIDS, NO_PIDS = "set_event_pid", "set_event_notrace_pid"
 # Stands for the id of a record that is not of a user event.
 _NO_EVENT = -1
 # Characters of a cpumask, and more groups of it than any kernel has processors for.
@@ -71,8 +72,7 @@ class Instance:
     # Whether the next deletion through dynamic_events resets the buffer; None if unknown.
     clear_trace: bool | None = False
     # Thread ids in set_event_pid and in set_event_notrace_pid.
-    pids: tuple[str, ...] = ()
-    no_pids: tuple[str, ...] = ()
+    pid_lists: dict[str, tuple[str, ...]] = field(default_factory=lambda: {PIDS: (), NO_PIDS: ()})
     # The serial of the first event created after the instance.
     first_event: int = 0
     # Records consumed by processor since the last reset.
@@ -105,7 +105,8 @@ class Instance:
 
     def ignores(self, tid: str) -> bool:
         """Whether the pid lists exclude a process (trace_ignore_this_task)."""
-        return tid in self.no_pids or (bool(self.pids) and tid not in self.pids)
+        pids, no_pids = self.pid_lists[PIDS], self.pid_lists[NO_PIDS]
+        return tid in no_pids or (bool(pids) and tid not in pids)
 
     def append_text(self, text: str) -> None:
         """Append a record that is not of a user event."""

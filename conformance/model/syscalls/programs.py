@@ -10,7 +10,7 @@ import os
 from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled
 from conformance.model.state.events import Event
-from conformance.model.state.perf_event import ANY_CPU, PerfEvent
+from conformance.model.state.perf_event import PerfEvent
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.trace_instance import TOP
 from conformance.model.state.world import World
@@ -38,16 +38,7 @@ def _attach(world: World, process: Process, operation: RunProgram) -> None:
     if Tracer(operation.attach) is Tracer.FTRACE:
         event_files.enable(world, event, TOP, on=True)
         return
-    perf = PerfEvent(
-        source=event.serial,
-        tasks=[],
-        cpu=ANY_CPU,
-        period=0,
-        sample_type=0,
-        enabled=True,
-        inherit=False,
-        exclude_kernel=False,
-    )
+    perf = PerfEvent(event.serial)
     world.open_perf(perf)
     process.slots[_SLOT] = OpenFile("perf_event", os.O_RDWR, object=perf)
 

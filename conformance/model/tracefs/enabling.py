@@ -14,15 +14,14 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.process import Process
-from conformance.model.state.trace_instance import TOP, Instance
+from conformance.model.state.trace_instance import NO_PIDS, PIDS, TOP, Instance
 from conformance.model.state.world import World
 from conformance.model.text import definition
 from conformance.model.text.numbers import parse_switch
 from conformance.model.tracing import event_files, instances, kernel_events
 
 SET_EVENT = f"{TRACEFS}/set_event"
-_PIDS = f"{TRACEFS}/set_event_pid"
-_NO_PIDS = f"{TRACEFS}/set_event_notrace_pid"
+_PID_LISTS = {f"{TRACEFS}/{name}": name for name in (PIDS, NO_PIDS)}
 # The pid of init, which no case runs as.
 _INIT = "1"
 # EVENT_BUF_SIZE
@@ -40,7 +39,7 @@ _ENABLE_TEXT = {(): "?", (False,): "0", (True,): "1", (False, True): "X"}
 def handles(world: World, path: str) -> bool:
     """Whether this module handles a path."""
     local = instances.locate(world, path)[1]
-    return local in (SET_EVENT, _PIDS, _NO_PIDS) or _ENABLE.fullmatch(local) is not None
+    return local in (SET_EVENT, *_PID_LISTS) or _ENABLE.fullmatch(local) is not None
 
 
 def check_open(world: World, path: str, flags: int) -> None:
@@ -58,19 +57,16 @@ def check_open(world: World, path: str, flags: int) -> None:
             event_files.enable(world, event, name, on=False)
         if name == TOP:
             world.kernel_enabled.clear()
-    elif local == _PIDS:
-        instance.pids = ()
-    elif local == _NO_PIDS:
-        instance.no_pids = ()
+    elif local in _PID_LISTS:
+        instance.pid_lists[_PID_LISTS[local]] = ()
 
 
 def read(world: World, path: str) -> bytes | None:
     """The text of such a file; None for a list of pids."""
     name, local = instances.locate(world, path)
     instance = world.instances[name]
-    if local in (_PIDS, _NO_PIDS):
-        listed = instance.pids if local == _PIDS else instance.no_pids
-        return None if listed else b""
+    if local in _PID_LISTS:
+        return None if instance.pid_lists[_PID_LISTS[local]] else b""
     if local == SET_EVENT:
         return _enabled_text(world, name).encode("latin-1")
     return group_text(world, name, local)
@@ -148,10 +144,7 @@ def _add_pids(instance: Instance, local: str, text: str) -> int:
         if word != _INIT:
             raise NotModelled("the pid of another process")
     # Init, whatever PID namespace the writer is in.
-    if local == _PIDS:
-        instance.pids += tuple(words)
-    else:
-        instance.no_pids += tuple(words)
+    instance.pid_lists[_PID_LISTS[local]] += tuple(words)
     return len(text)
 
 
@@ -205,10 +198,6 @@ def write_pid(world: World, process: Process, path: str, flags: int) -> None:
         raise Errno("EACCES")
     check_open(world, path, flags)
     name, local = instances.locate(world, path)
-    instance = world.instances[name]
-    if local == _PIDS:
-        instance.pids += (process.tid,)
-    elif local == _NO_PIDS:
-        instance.no_pids += (process.tid,)
-    else:
+    if local not in _PID_LISTS:
         raise NotModelled(f"a pid written to {path}")
+    world.instances[name].pid_lists[_PID_LISTS[local]] += (process.tid,)
