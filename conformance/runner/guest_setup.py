@@ -11,7 +11,7 @@ from errno import ENOENT
 
 from conformance.abi import uapi
 from conformance.client import tracefs
-from conformance.ops.calls import Call, Request, fd, path_in, sys_call
+from conformance.ops.calls import AT_FDCWD, Call, Request, fd, path_in, sys_call
 from conformance.runner.guest import Channel
 
 #: The process that reads and writes the files of tracefs, for the harness and for cases.
@@ -28,7 +28,6 @@ _FUNCTION = " user_events_ioctl\n"
 # A name as those of programs: the views of later programs leave it out while it lingers.
 _GAUGE = "t00000_gauge"
 _PAGE = 4096
-_AT_FDCWD = -100
 # PROT_READ | PROT_WRITE; MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.
 _READ_WRITE, _FIXED = 3, 0x100022
 _SIGKILL = 9
@@ -118,7 +117,7 @@ def _map_page() -> Call:
 
 def _open_data() -> Call:
     # Read-only: a descriptor open for writing keeps tracefs from being remounted read-only.
-    return sys_call("openat", _AT_FDCWD, path_in(tracefs.DATA), os.O_RDONLY, 0, slot=DATA_SLOT)
+    return sys_call("openat", AT_FDCWD, path_in(tracefs.DATA), os.O_RDONLY, 0, slot=DATA_SLOT)
 
 
 _SETUP: tuple[Request, ...] = (

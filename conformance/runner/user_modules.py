@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from errno import EAGAIN, errorcode
 
-from conformance.ops.calls import fd, path_in, sys_call
+from conformance.ops.calls import AT_FDCWD, fd, path_in, sys_call
 from conformance.results.case_result import MODULE_SURFACE, CaseResult, Evidence, Mismatch
 from conformance.results.outcome import UNEXPECTED, Blame, Outcome, SkipReason
 from conformance.runner.guest import Guest
@@ -23,7 +23,6 @@ from conformance.runner.user_module import UserModule
 # The process that loads and unloads, and its slot.
 _ACTOR = "uevt_modules"
 _SLOT = 0
-_AT_FDCWD = -100
 _SIGKILL = 9
 _LIMIT = 1 << 16
 # Bytes of a module per message: a frame has 8 MiB, and two digits per byte.
@@ -125,7 +124,7 @@ def _load(guest: Guest, module: UserModule) -> int:
     *_, loaded, _closed, _removed = guest.call(
         _ACTOR,
         [
-            sys_call("openat", _AT_FDCWD, path_in(path), os.O_RDONLY, 0, slot=_SLOT),
+            sys_call("openat", AT_FDCWD, path_in(path), os.O_RDONLY, 0, slot=_SLOT),
             sys_call("finit_module", fd(_SLOT), path_in(""), 0),
             sys_call("close", fd(_SLOT)),
             sys_call("unlink", path_in(path)),
