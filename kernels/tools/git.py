@@ -83,15 +83,15 @@ class Git:
 
 def reading(directory: Path, progress: Progress = silent) -> Git:
     """git in a directory of the user, whose repository stays unchanged."""
-    # Do not fetch objects that a partial clone lacks.
-    variables = {**_excludes(), "GIT_NO_LAZY_FETCH": "1"}
+    # The user's global ignore file.  Do not fetch objects that a partial clone lacks.
+    variables = {**child_process.inherited(["XDG_CONFIG_HOME"]), "GIT_NO_LAZY_FETCH": "1"}
     return Git((*_READING, "-C", str(directory)), variables, progress)
 
 
 def private(git_directory: Path, alternates: Path | None, progress: Progress = silent) -> Git:
     """git with a repository of ours; `alternates` is only read."""
     settings = [word for name, value in _LITERALLY.items() for word in ("-c", f"{name}={value}")]
-    variables = {**_NO_CONFIGURATION}
+    variables = dict(_NO_CONFIGURATION)
     if alternates is not None:
         # Quoted, since a colon separates paths.
         path = str(alternates).replace("\\", r"\\").replace('"', r"\"")
@@ -116,9 +116,3 @@ def _communicate(
             return process.communicate(timeout=min(child_process.TICK_S, deadline.remaining()))
         tick()
     raise TookTooLong(deadline.what, deadline.seconds)
-
-
-def _excludes() -> dict[str, str]:
-    """Where git finds the user's global ignore file."""
-    home = os.environ.get("XDG_CONFIG_HOME")
-    return {"XDG_CONFIG_HOME": home} if home else {}

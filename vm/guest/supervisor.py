@@ -53,10 +53,7 @@ class Supervisor(Server):
         super().__init__(port)
         self._kill_all = kill_all
         self._sigchld_read, self._sigchld_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._handlers = {
-            "reset": self._reset,
-            "info": self._info,
-        }
+        self._handlers = {"reset": self._reset, "info": self._info}
 
     def serve(self) -> None:
         """Serve until the host hangs up.  Raises as handle()."""

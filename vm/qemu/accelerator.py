@@ -84,7 +84,7 @@ def choose_accelerator(
             return known
         if _writable(cache):
             decided = _try(kernel, qemu, cache / "accelerator.log", seconds)
-            _remember(store, key, decided)
+            write_record(store, (read_record(store) or {}) | {key: asdict(decided)})
         else:
             with scratch() as work:
                 decided = _try(kernel, qemu, work / "accelerator.log", seconds)
@@ -151,7 +151,3 @@ def _recall(store: Path, key: str) -> Accelerator | None:
         return None
     # Only the verdict is cached: the options of TCG may have changed since.
     return _fall_back(found.verdict, found.why) if found.name == TCG.name else found
-
-
-def _remember(store: Path, key: str, accelerator: Accelerator) -> None:
-    write_record(store, (read_record(store) or {}) | {key: asdict(accelerator)})
