@@ -12,7 +12,9 @@ from conformance.results.exit_codes import Ending, exit_code
 from conformance.session.target.target import prove_accelerator
 from kernels.build.gc import in_mib, usage
 from kernels.catalog.catalog import load_catalog
+from kernels.catalog.entries import KernelEntry
 from kernels.errors import KernelsError
+from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 from kernels.tools import toolchain
 from vm.errors import VmError
@@ -56,9 +58,11 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 def examine() -> list[Finding]:
     """Check everything.  Nothing is changed; at most the accelerator test boots a guest."""
-    findings = [_qemu(), _tools(), _space(), _store(), _kernel()]
+    entry = load_catalog().find(_KERNEL)
+    built = Store().lookup(entry)
+    findings = [_qemu(), _tools(entry), _space(entry, built), _store(), _kernel(built)]
     if all(finding.ok for finding in findings):
-        findings.append(_accelerator())
+        findings.append(_accelerator(built))
     return findings
 
 
@@ -69,24 +73,22 @@ def _qemu() -> Finding:
         return Finding("qemu", False, str(error), error.hint)
 
 
-def _tools() -> Finding:
+def _tools(entry: KernelEntry) -> Finding:
     try:
-        toolchain.require(load_catalog().find(_KERNEL).needs.tools)
+        toolchain.require(entry.needs.tools)
     except KernelsError as error:
         return Finding("build tools", False, str(error), error.hint)
     return Finding("build tools", True, f"all that building {_KERNEL} needs")
 
 
-def _space() -> Finding:
+def _space(entry: KernelEntry, built: BuiltKernel | None) -> Finding:
     store = Store()
     where = next(path for path in (store.root, *store.root.parents) if path.exists())
     free = shutil.disk_usage(where).free // _MIB
-    needs = load_catalog().find(_KERNEL).needs
-    needed = needs.tree_mib + needs.objects_mib
-    built = store.lookup(load_catalog().find(_KERNEL)) is not None
+    needed = entry.needs.tree_mib + entry.needs.objects_mib
     detail = f"{free} MiB free in {store.root}, a kernel takes {needed} MiB"
     hint = "free some, or set UEVT_CACHE to a directory with more space"
-    return Finding("disk space", built or free >= needed, detail, hint)
+    return Finding("disk space", built is not None or free >= needed, detail, hint)
 
 
 def _store() -> Finding:
@@ -98,15 +100,13 @@ def _store() -> Finding:
     )
 
 
-def _kernel() -> Finding:
-    built = Store().lookup(load_catalog().find(_KERNEL))
+def _kernel(built: BuiltKernel | None) -> Finding:
     if built is None:
         return Finding("kernel", True, f"{_KERNEL} is not built yet; the first run builds it")
     return Finding("kernel", True, f"{_KERNEL} is built: {built.release} ({built.revision})")
 
 
-def _accelerator() -> Finding:
-    built = Store().lookup(load_catalog().find(_KERNEL))
+def _accelerator(built: BuiltKernel | None) -> Finding:
     if built is None:
         return Finding("accelerator", True, "tested by a boot, once a kernel is built")
     try:
