@@ -232,11 +232,14 @@ class Recorder:
         why = self._not_built
         if why and not not_built:
             why = "some guests of this kernel have user_events and others do not"
+        # Without the pauses between its sessions.
+        elapsed_s = self.before.elapsed_s
+        elapsed_s += 0.0 if self.already_complete else time.monotonic() - self._started
         record = RunRecord(
             head=self.head,
             cases=cases,
             selected=selected,
-            duration_s=round(self._elapsed(), 3),
+            duration_s=round(elapsed_s, 3),
             note=note or why or calibration.warning(self.head.kernel.release),
             not_built=not_built,
             contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
@@ -252,12 +255,6 @@ class Recorder:
         write_record_files(record, self.directory)
         self.journal.close()
         return record
-
-    def _elapsed(self) -> float:
-        """Duration of the run in seconds, without pauses between its sessions."""
-        if self.already_complete:
-            return self.before.elapsed_s
-        return self.before.elapsed_s + time.monotonic() - self._started
 
     def _missing_from_journal(self) -> set[str]:
         """Ids of the results that the journal on disk lacks."""

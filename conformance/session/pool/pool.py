@@ -179,7 +179,8 @@ class WorkerPool:
             self._receive(connections[connection])
         for process in list(self._processes):
             if time.monotonic() - process.last_heard > _SILENT_S:
-                self._kill(process, f"it sent no message for {_SILENT_S:g} s")
+                os.kill(process.pid, signal.SIGKILL)
+                self._handle_exit(process, f"it sent no message for {_SILENT_S:g} s")
 
     def _receive(self, process: _WorkerProcess) -> None:
         process.last_heard = time.monotonic()
@@ -208,10 +209,6 @@ class WorkerPool:
             while process.ready and self._queue and len(process.assigned) < (2 if plenty else 1):
                 process.assigned.append(self._queue.popleft())
                 process.connection.send(process.assigned[-1])
-
-    def _kill(self, process: _WorkerProcess, why: str) -> None:
-        os.kill(process.pid, signal.SIGKILL)
-        self._handle_exit(process, why)
 
     def _handle_exit(self, process: _WorkerProcess, why: str = "") -> None:
         """Handle the end of a worker.  Its case runs again, a limited number of times."""

@@ -51,11 +51,9 @@ def id_with_modules(kernel_id: str, given: Sequence[str]) -> str:
     for it.
     """
     name, tilde, rest = kernel_id.partition("~")
-    return name + label_of([_called(Path(each)) for each in given]) + tilde + rest
-
-
-def _called(given: Path) -> str:
-    return given.stem if given.suffix == ".ko" else given.resolve().name
+    paths = [Path(each) for each in given]
+    called = [path.stem if path.suffix == ".ko" else path.resolve().name for path in paths]
+    return name + label_of(called) + tilde + rest
 
 
 def ready_modules(given: Sequence[str], release: str) -> tuple[UserModule, ...]:
