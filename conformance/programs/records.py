@@ -120,11 +120,7 @@ def without_unseen(
     expected, others = [], []
     for each in found:
         wanted = waiting[0] if waiting else None
-        if (
-            wanted is not None
-            and wanted.event == each.event
-            and each.payload.startswith(wanted.payload)
-        ):
+        if wanted and wanted.event == each.event and each.payload.startswith(wanted.payload):
             expected.append(each)
             waiting.pop(0)
         else:
