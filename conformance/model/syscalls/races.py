@@ -49,14 +49,7 @@ def outcomes(world: World, race: Race, step: Step) -> list[tuple[Answer, World]]
     }
     runs = [_run(world, order, step) for order in _orders(race)]
     found |= {each for answers, _ in runs for each in answers}
-    may = [
-        [
-            {answer for t, s, answer in found if (t, s) == (track_number, number)}
-            for number, _ in enumerate(track.steps)
-        ]
-        for track_number, track in enumerate(race.tracks)
-    ]
-    allowed = races.format_allowed(race, may).encode()
+    allowed = races.format_allowed(race, _by_step(race, found)).encode()
     return [
         (Answer(0, "", allowed, example=_tallies_text(race, answers), counted=True), after)
         for answers, after in runs
@@ -73,15 +66,15 @@ def add(world: World, process: Process, operation: Add) -> Answer:
 
 
 def _tallies_text(race: Race, answers: Iterable[tuple[int, int, str]]) -> bytes:
-    counted = Counter(answers)
-    tallies = [
-        [
-            {answer: n for (t, s, answer), n in counted.items() if (t, s) == (track_number, number)}
-            for number, _ in enumerate(track.steps)
-        ]
-        for track_number, track in enumerate(race.tracks)
-    ]
-    return races.format_tallies(race, tallies).encode()
+    return races.format_tallies(race, _by_step(race, answers)).encode()
+
+
+def _by_step(race: Race, answers: Iterable[tuple[int, int, str]]) -> list[list[Counter[str]]]:
+    """How often each answer came, by track and step."""
+    tallies: list[list[Counter[str]]] = [[Counter() for _ in track.steps] for track in race.tracks]
+    for track, step, answer in answers:
+        tallies[track][step][answer] += 1
+    return tallies
 
 
 def _every_order(

@@ -5,6 +5,7 @@ Source: trace_events_filter.c:filter_match_preds, select_comparison_fn.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,12 +15,12 @@ from conformance.model.text import cpu_sets, globs
 from conformance.model.text.definition import Field
 
 _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
-    "==": lambda left, right: left == right,
-    "!=": lambda left, right: left != right,
-    "<=": lambda left, right: left <= right,
-    "<": lambda left, right: left < right,
-    ">=": lambda left, right: left >= right,
-    ">": lambda left, right: left > right,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<=": operator.le,
+    "<": operator.lt,
+    ">=": operator.ge,
+    ">": operator.gt,
     "&": lambda left, right: left & right != 0,
 }
 INTEGER_SIZES = (1, 2, 4, 8)
