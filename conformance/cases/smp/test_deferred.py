@@ -79,14 +79,22 @@ def test_fork_behind_a_fault_registers(ue: UserEvents) -> None:
 
 @case(spec="user_event_enabler_dup: pending frees are skipped", tier="quick")
 def test_fork_behind_an_unregistered_word(ue: UserEvents) -> None:
-    """A word unregistered while it waits for its page is not registered in a child forked then."""
+    """A word unregistered while it waits for its page is not registered in a child forked then, to
+    which the other words are.
+    """
     ahead = _Ahead(ue)
+    other = Word(ahead.task, ahead.task.map())
+    ahead.data.register(ue.name(), bit=3, word=other)
     word, fork = ahead.awaited(), ahead.task.cloning()
     answers = ahead.perform(ahead.switch("1"), ahead.unregister(word), fork)
     assert answers == [{"1": 1}, {"0": 1}, {"0": 1}]
     child = ahead.task.adopt(fork)
     assert ahead.data.of(child).unregister(word.address, bit=4).errno == "ENOENT"
     assert word.wait() == 0
+    copy = Word(child, other.address)
+    assert copy.wait() == 8
+    ue.tracefs.disable(ue.name())
+    assert copy.wait() == 0
 
 
 @case(doc="Status: the kernel updates the registered bit as tools attach and detach", tier="quick")
