@@ -13,9 +13,8 @@ import json
 import re
 import sys
 import tempfile
-import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from conformance.results.directory import COVERAGE
 from conformance.session.options import default_options
 from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, coverage
 from conformance.session.target.target import Target, resolve
-from tests.bench import guests
+from tests.bench import guests, reasons
 
 UNREACHED = Path(__file__).with_name("unreached.toml")
 # The head of a function, or the second line of one.
@@ -59,16 +58,6 @@ def missed(
             yield Missed(number, function, text.strip(), partly[number])
 
 
-def reason(each: Missed, reasons: Mapping[str, Sequence[str]]) -> str:
-    """Why something is not reached, "" if unexplained: `FUNCTION` or `FUNCTION: part of a line`."""
-    for why, places in reasons.items():
-        for place in places:
-            function, _, text = place.partition(": ")
-            if function == each.function and text in each.text:
-                return why
-    return ""
-
-
 def main() -> int:
     """Run both and print their coverage; the exit code is 1 if anything is unexplained."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.coverage")
@@ -95,10 +84,11 @@ def main() -> int:
 
 def _print_missed(found: Sequence[Missed]) -> bool:
     """Print what was not executed, by reason; whether anything has none."""
-    reasons: Mapping[str, Sequence[str]] = tomllib.loads(UNREACHED.read_text())["reasons"]
+    known = reasons.read(UNREACHED)["reasons"]
     by_reason: dict[str, list[Missed]] = {}
     for each in found:
-        by_reason.setdefault(reason(each, reasons), []).append(each)
+        why = reasons.reason(each.function, each.text, known)
+        by_reason.setdefault(why, []).append(each)
     for why, group in sorted(by_reason.items()):
         lines = sum(not each.branches for each in group)
         branches = sum(each.branches for each in group)

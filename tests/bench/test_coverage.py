@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.bench.coverage import missed, reason
+from tests.bench.coverage import missed
+from tests.bench.reasons import reason
 
 SOURCE = """\
 static int one(int a)
@@ -30,6 +31,7 @@ def test_missed_lines_and_branches_are_named_by_function() -> None:
 
 
 def test_a_reason_is_for_a_function_or_for_a_part_of_its_line() -> None:
-    reasons = {"never": ["one: return 1"], "no memory": ["two"]}
-    first, second, third = missed(SOURCE, [4, 11], [[3, 0]])
-    assert [reason(each, reasons) for each in (first, second, third)] == ["", "never", "no memory"]
+    reasons = {"never": ["one: return 1"], "no memory": ["two"], "any": ["*: kfree"]}
+    found = [(each.function, each.text) for each in missed(SOURCE, [4, 11], [[3, 0]])]
+    found.append(("three", "kfree(four);"))
+    assert [reason(*each, reasons) for each in found] == ["", "never", "no memory", "any"]

@@ -26,6 +26,19 @@ static int judged(int a, int b)
 	return a + (int)sizeof(limit);
 }
 """
+OTHER = """\
+#include <linux/list.h>
+static bool passed(unsigned int flags, int *list)
+{
+	int *each;
+
+	list_for_each(each, list)
+		flags |= FLAG_ONE;
+	list += 1;
+	list = first(list);
+	return flags & FLAG_TWO ? true : MOST_FLAGS;
+}
+"""
 # What the kernel gives, for a program.
 STUBS = """\
 #define __init
@@ -73,6 +86,21 @@ def test_operators() -> None:
         ("arithmetic", "a + (int)sizeof(limit)", "a - (int)sizeof(limit)"),
     ]
     assert {each.function for each in made} == {"called", "judged"}
+
+
+def test_order_flags_and_booleans() -> None:
+    """The head of a loop that is a macro keeps its body."""
+    assert [each.change for each in Instrumented(OTHER).mutants] == [
+        "flag: FLAG_ONE -> 0",
+        "number: 1 -> 1 + 1",
+        "delete: list += 1;",
+        "delete: list = first(list);",
+        "swap: list += 1; list = first(list); -> list = first(list); list += 1;",
+        "flag: FLAG_TWO -> 0",
+        "arithmetic: flags & FLAG_TWO -> flags | FLAG_TWO",
+        "boolean: true -> false",
+        "flag: MOST_FLAGS -> MOST_FLAGS + 1",
+    ]
 
 
 def test_lines_can_be_left_alone() -> None:

@@ -2,7 +2,8 @@
 
 One image holds all mutants of trace_events_user.c; a parameter chooses the one that acts.  A first
 pass notes which cases reach which mutant; then each mutant is judged by those, the quick tier
-first, on a restored guest, until a case deviates.
+first, on a restored guest, until a case deviates.  Those that no case notices are printed with the
+reason that survivors.toml gives.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -36,10 +38,13 @@ from conformance.session.target.target import Target, resolve
 from conformance.session.worker.worker import Worker
 from host.temporary_directories import scratch
 from kernels.errors import KernelTrouble
+from tests.bench import reasons
 from tests.bench.guests import tree_of
 from tests.bench.mutation.mutants import PARAMETERS, Instrumented, Mutant
 
 SOURCE = Path("kernel/trace/trace_events_user.c")
+SURVIVORS = Path(__file__).with_name("survivors.toml")
+UNEXPLAINED = "unexplained"
 _ERROR = re.compile(rf"{SOURCE}:(\d+):\d+: error")
 _ATTEMPTS = 8
 # Seconds without a result after which the processes are given up.
@@ -93,7 +98,7 @@ class Mutants:
 
 
 def main() -> int:
-    """Judge the mutants; prints a table and the survivors."""
+    """Judge the mutants and print the survivors; the exit code is 1 if one is unexplained."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.mutation")
     parser.add_argument("--out", type=Path, required=True, help="a directory for the results")
     parser.add_argument("--sample", type=int, default=0, help="so many mutants, chosen by chance")
@@ -109,10 +114,11 @@ def main() -> int:
     with scratch() as directory:
         reaching = _reaching(target, directory / "reach")
         log = options.out / "judged.jsonl"
-        guests = _Guests(target, directory / "judge", partial(_judged, reaching, options.limit))
+        guests = _Guests(
+            target, directory / "judge", partial(_judged, mutants, reaching, options.limit)
+        )
         found = list(guests.work(chosen, log))
-    _print(mutants, found)
-    return 0
+    return int(not _print(mutants, found))
 
 
 def _built(out: Path) -> tuple[list[Mutant], Target]:
@@ -181,7 +187,11 @@ def _reach(variants: Sequence[Variant], guest: Mutants, at: int) -> tuple[int, f
 
 
 def _judged(
-    reaching: Mapping[int, list[Variant]], limit_s: float, guest: Mutants, number: int
+    mutants: Sequence[Mutant],
+    reaching: Mapping[int, list[Variant]],
+    limit_s: float,
+    guest: Mutants,
+    number: int,
 ) -> dict[str, Any]:
     """The case that noticed a mutant first or "", and how many were tried of how many."""
     variants = reaching.get(number, [])
@@ -203,7 +213,7 @@ def _judged(
             break
     seconds = round(time.monotonic() - began, 2)
     counts = {"tried": tried, "reaching": len(variants), "seconds": seconds}
-    return {"number": number, **noticed, **counts}
+    return {"number": number, "mutant": str(mutants[number - 1]), **noticed, **counts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,20 +265,38 @@ class _Guests:
             os._exit(1)
 
 
-def _print(mutants: Sequence[Mutant], found: Sequence[Mapping[str, Any]]) -> None:
-    by_number = {each.number: each for each in mutants}
-    killed = [each for each in found if each["case"]]
-    quick = sum(each["quick"] for each in killed)
+def _print(mutants: Sequence[Mutant], found: Sequence[Mapping[str, Any]]) -> bool:
+    """Print what was not noticed, by reason; whether every mutant of it has one."""
+    tables = reasons.read(SURVIVORS)
+    survivors: dict[str, list[str]] = {}
+    kinds = Counter[str]()
     for each in found:
-        if not each["case"]:
-            tried = f"{each['tried']} of {each['reaching']} cases"
-            sys.stdout.write(f"survived ({tried}): {by_number[each['number']]}\n")
-    total = len(found)
-    seconds = sum(each["seconds"] for each in found) / max(total, 1)
+        if each["case"]:
+            continue
+        mutant = mutants[each["number"] - 1]
+        kind, why = _explained(mutant, tables)
+        kinds[kind] += 1
+        tried = f"{each['tried']} of {each['reaching']} cases"
+        survivors.setdefault(f"{kind}: {why}", []).append(f"{mutant} ({tried})")
+    for heading, several in sorted(survivors.items()):
+        sys.stdout.write(f"{heading}\n")
+        sys.stdout.writelines(f"  {each}\n" for each in several)
+    killed = [each for each in found if each["case"]]
+    counts = " ".join(f"{kind}={kinds[kind]}" for kind in (*tables, UNEXPLAINED))
+    seconds = sum(each["seconds"] for each in found) / max(len(found), 1)
     sys.stdout.write(
-        f"mutation kernel=6.12 mutants={total} killed={len(killed)} quick={quick} "
-        f"seconds_per_mutant={seconds:.1f}\n"
+        f"mutation kernel=6.12 mutants={len(found)} killed={len(killed)} "
+        f"quick={sum(each['quick'] for each in killed)} {counts} seconds_per_mutant={seconds:.1f}\n"
     )
+    return not kinds[UNEXPLAINED]
+
+
+def _explained(mutant: Mutant, tables: Mapping[str, reasons.Reasons]) -> tuple[str, str]:
+    """The table that explains why a mutant survives, and the reason in it."""
+    for kind, table in tables.items():
+        if why := reasons.reason(mutant.function, mutant.change, table):
+            return kind, why
+    return UNEXPLAINED, "no reason is known"
 
 
 if __name__ == "__main__":
