@@ -50,6 +50,7 @@ _FEATURES = (
     ),
     ("hist", f'access("{_TRACEFS}/events/sched/sched_switch/hist", F_OK)', "CONFIG_HIST_TRIGGERS"),
     ("snapshot", f'access("{_TRACEFS}/snapshot", F_OK)', "CONFIG_TRACER_SNAPSHOT"),
+    ("exec perf ", 'system("command -v perf >/dev/null")', "the program perf"),
 )
 # What programs that call ioctl(2) need: the condition by which it is missing, and its releases.
 _STATUS_PAGE = ("!has_status_page()", "5.18 to 6.3")
