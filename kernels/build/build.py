@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from host import packages
 from host.progress import Progress, Step, silent
@@ -42,29 +41,12 @@ class Toolset:
     toolchain: Toolchain
 
 
-class Workshop(Protocol):
-    """The builder of kernels."""
-
-    def check(self, entry: KernelEntry, revision: str | None) -> None:
-        """Refuse, before anything is locked, what this host or the user's patches make impossible.
-
-        `revision` is that of the last build, if any.
-        """
-
-    def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
-        """Choose the source: `revision` if its tree is in the store."""
-
-    def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
-        """Build the kernel of a recipe; its objects directory is locked."""
-
-
 def ensure(
     entry: KernelEntry,
     store: Store,
     *,
     progress: Progress = silent,
     refresh: bool = False,
-    workshop: Workshop | None = None,
 ) -> BuiltKernel:
     """The kernel of an entry, from the store or built now.
 
@@ -76,7 +58,7 @@ def ensure(
         store.used(kernel.image.parent)
         return kernel
     revision = None if refresh else store.remembered_revision(entry)
-    shop = workshop or HostWorkshop(store, progress)
+    shop = Workshop(store, progress)
     shop.check(entry, revision)
     what = f"building {entry.kernel_id}"
     with ExitStack() as locks:
@@ -157,7 +139,7 @@ def _first(names: Sequence[str]) -> str:
     return listed + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
-class HostWorkshop:
+class Workshop:
     """Builds with the host's compiler, out of tree, in the store."""
 
     def __init__(self, store: Store, progress: Progress) -> None:
@@ -167,7 +149,11 @@ class HostWorkshop:
         self._offers: dict[str, Offer] = {}
 
     def check(self, entry: KernelEntry, revision: str | None) -> None:
-        """See Workshop.  Raises MissingTool, SourceUnavailable, PatchRefused, BrokenFile."""
+        """Refuse, before anything is locked, what this host or the user's patches make impossible.
+
+        `revision` is that of the last build, if any.
+        Raises MissingTool, SourceUnavailable, PatchRefused, BrokenFile.
+        """
         tree = revision and self._trees.path(entry.source, revision)
         at_hand = bool(tree and tree.is_dir())
         needed = needed_tools(entry, at_hand=at_hand)
@@ -182,7 +168,10 @@ class HostWorkshop:
             applying.check(entry.patches, tree, self._store)
 
     def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
-        """See Workshop.  Raises SourceUnavailable, UnknownRevision."""
+        """Choose the source: `revision` if its tree is in the store.
+
+        Raises SourceUnavailable, UnknownRevision.
+        """
         toolchain = Toolchain.of_host()
         if entry.source.kind == TREE:
             return Toolset(self._trees.follow(entry), toolchain)
@@ -194,7 +183,10 @@ class HostWorkshop:
         return Toolset(offer.version, toolchain)
 
     def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
-        """See Workshop.  Raises StoreFull, SourceUnavailable, BuildFailed, LostOptions."""
+        """Build the kernel of a recipe; its objects directory is locked.
+
+        Raises StoreFull, SourceUnavailable, BuildFailed, LostOptions.
+        """
         base = tree_of(entry, recipe, self._store)
         if recipe.revision in self._offers:
             with self._store.lock(FETCHING, f"fetching {entry.source}", self._progress):

@@ -14,7 +14,7 @@ from pathlib import Path
 from host.deadline import Deadline
 from host.files import sync
 from host.progress import Progress, silent
-from kernels.build.build import HostWorkshop, ensure, objects_of, tree_of
+from kernels.build.build import Workshop, ensure, objects_of, tree_of
 from kernels.build.kbuild import Kbuild
 from kernels.build.objects import ObjectsDirectory
 from kernels.catalog.entries import TREE, KernelEntry
@@ -122,7 +122,7 @@ def prepared(
     entry: KernelEntry, kernel: BuiltKernel, store: Store, progress: Progress
 ) -> tuple[Path, ObjectsDirectory]:
     """The source tree and the objects of exactly that kernel, rebuilt if they are missing."""
-    workshop, recipe = HostWorkshop(store, progress), store.recipe(kernel)
+    workshop, recipe = Workshop(store, progress), store.recipe(kernel)
     entry = replace(entry, revision=recipe.revision)
     workshop.check(entry, recipe.revision)
     toolset = workshop.prepare(entry, recipe.revision)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from host.progress import Step, silent
-from kernels.build.build import HostWorkshop, ensure
+from kernels.build.build import Workshop, ensure
 from kernels.build.kbuild import TAIL_LINES
 from kernels.build.objects import ObjectsDirectory
 from kernels.catalog.entries import KernelEntry
@@ -82,7 +82,7 @@ def test_failed_make_shows_its_last_lines_and_keeps_the_log(store: Store, make: 
 
 
 def test_missing_source_tree_is_resolved_again(store: Store) -> None:
-    shop = HostWorkshop(store, silent)
+    shop = Workshop(store, silent)
     assert shop.prepare(ENTRY, "9.9.3-1").revision == "9.9.3-1"
     assert shop.prepare(ENTRY, "9.9.2-1").revision == "9.9.4-1"
 
