@@ -78,7 +78,7 @@ fixes: setup ## judge Linux 6.12 with all patches of fixtures/fixes; FIXES='IDâ€
 agreement: setup ## compare each case with its program (uevt repro) on KERNEL; OPTIONS='-k EXPR --fixed'
 	@$(BIN)/python -m tests.bench.agreement --kernel $(KERNEL) $(OPTIONS)
 
-mutation: setup ## judge 1,200 machine-made wrong kernels by the cases; OPTIONS='--sample 100'
+mutation: setup ## judge 1,370 machine-made wrong kernels by the cases; OPTIONS='--sample 100'
 	@$(BIN)/uevt kernels build 6.12 >/dev/null
 	@$(BIN)/python -m tests.bench.mutation --out build/mutation $(OPTIONS)
 

@@ -199,7 +199,7 @@ def _judged(
     ends = sum(each.tier is Tier.QUICK for each in variants), len(variants)
     guest.fresh()
     began = time.monotonic()
-    tried, noticed = 0, {"case": "", "outcome": "", "quick": False}
+    tried, noticed = 0, {"case": "", "outcome": "", "reason": "", "quick": False}
     for tried, variant in enumerate(variants, 1):
         late = time.monotonic() - began > limit_s
         results = [guest.run(variant, number), *guest.worker.take_other_results()]
@@ -207,8 +207,12 @@ def _judged(
             results += guest.leftovers()
         found = next((each for each in results if each.outcome in UNEXPECTED), None)
         if found is not None:
-            quick = variant.tier is Tier.QUICK
-            noticed = {"case": found.id, "outcome": found.outcome.value, "quick": quick}
+            noticed = {
+                "case": found.id,
+                "outcome": found.outcome.value,
+                "reason": found.reason,
+                "quick": variant.tier is Tier.QUICK,
+            }
         if found is not None or late:
             break
     seconds = round(time.monotonic() - began, 2)
