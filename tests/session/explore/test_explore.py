@@ -225,12 +225,12 @@ def explored(
 
 
 def test_a_kernel_as_the_model_does_not_diverge(tmp_path: Path) -> None:
-    assert explored(PROFILE, tmp_path, 20) == []
+    assert explored(PROFILE, tmp_path, 40) == []
 
 
 def test_a_kernel_of_another_abi_diverges_in_a_short_program(tmp_path: Path) -> None:
     """The programs that are left need few actions."""
-    found = explored(profile_for("6.12.117,persist=no"), tmp_path, 20)
+    found = explored(profile_for("6.12.117,persist=no"), tmp_path, 40)
     assert found
     assert min(len(each.actions) for each in found) <= 3
     assert all(each.result.outcome is Outcome.FAIL for each in found)
@@ -247,15 +247,15 @@ def test_a_report_after_the_last_program_is_found(tmp_path: Path) -> None:
 
 
 def test_an_event_that_is_left_is_found_and_shrunk(tmp_path: Path) -> None:
-    found = explored(PROFILE, tmp_path, 3, Leaking)
+    found = explored(PROFILE, tmp_path, 6, Leaking)
     assert found
     assert min(len(each.actions) for each in found) <= 4
 
 
 def test_explore_a_kernel(uevt: Any, built_kernel: Any, tmp_path: Path) -> None:
-    shown = uevt("explore", "--kernel", "6.12", "--count", "8", "--seed", "1", "--out", tmp_path)
+    shown = uevt("explore", "--kernel", "6.12", "--count", "20", "--seed", "1", "--out", tmp_path)
     programs, corpus, *_, seed, verdict = shown.out.splitlines()
-    assert programs.startswith("programs  8 programs, ")
+    assert programs.startswith("programs  20 programs, ")
     assert corpus.startswith("corpus    ")
     assert seed == "seed      1"
     assert verdict == "uevt: 6.12 explored: no divergence"
