@@ -16,7 +16,7 @@ from conformance.results.directory import REPORT, REPRODUCERS
 from conformance.results.outcome import Level, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from conformance.results.verdict import case_line, verdict_line
-from host.text import counted, first, one_line, wrapped
+from host.text import WIDTH, counted, first, one_line, wrapped
 
 DETAILED = 10
 """Causes with details; more would bury the summary."""
@@ -97,8 +97,12 @@ def _shortest(record: RunRecord) -> list[str]:
         return []
     case = min(readable, key=lambda each: len(each.evidence.steps))
     steps = counted(len(case.evidence.steps), "step")
-    command = record.head.command_for(case)
-    return [f"shortest  {case.id}, {steps}" + (f": {one_line(command)}" if command else "")]
+    named, command = f"shortest  {case.id}, {steps}", one_line(record.head.command_for(case))
+    if not command:
+        return [named]
+    line = f"{named}: {command}"
+    # A command is never folded: it is there to be copied.
+    return [line] if len(line) <= WIDTH else [f"{named}:", f"          {command}"]
 
 
 def _facts(record: RunRecord) -> list[str]:
