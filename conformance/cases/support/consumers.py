@@ -10,8 +10,11 @@ _START = """: > output
 {command} >> output 2>&1 &
 echo $! > tool
 until {ready}; do kill -0 $! 2> /dev/null || {{ cat output; exit 1; }}; sleep .1; done"""
-# SIGINT, as from a user.  Process 1 reaps the program.
-_STOP = "kill -INT $(cat tool); while kill -0 $(cat tool) 2> /dev/null; do sleep .1; done"
+# SIGINT, as from a user.  Process 1 reaps the program.  bpftrace 0.17 misses a signal that arrives
+# while it does not wait for records: after 10 s there is a second one.
+_STOP = """read tool < tool
+while kill -INT $tool 2> /dev/null; do
+for wait in $(seq 100); do kill -0 $tool 2> /dev/null || break; sleep .1; done; done"""
 # What becomes of a record: the writer and the time are replaced.
 _WRITER = "s/^ *$comm *-*$pid  *\\(\\[000\\] *[0-9.]*: *\\)*/WRITER /; s/user_events://; s/: *$/:/"
 # perf opens its events disabled; it acknowledges when it has enabled them.
