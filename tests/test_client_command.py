@@ -30,7 +30,7 @@ REDIRECTED = "exec 3<>/sys/kernel/tracing/user_events_data; printf 12345678 >&3;
     [
         ("bit_31", "--listener perf", "", 0, [f"uevt: {ALLOWED}"]),
         ("passed", "", "", 4, [f"uevt: 7 calls, 1 {REFUSED}; 2 events, 2 records {WHOLE}"]),
-        ("deletes", "--listener none", "", 4, [f"uevt: 8 calls, 2 {REFUSED}; 1 event, 0 records"]),
+        ("deletes", "--listener none", "", 4, [f"uevt: 9 calls, 3 {REFUSED}; 1 event, 0 records"]),
         (
             "page_per_word",
             "",

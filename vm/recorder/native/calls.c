@@ -350,6 +350,8 @@ static void write_closed(struct task *task, int64_t result)
 	case __NR_write:
 	case __NR_pwrite64:
 	case __NR_writev:
+	case __NR_pwritev:
+	case __NR_pwritev2:
 	case __NR_close:
 		if (result != -EBADF)
 			return;
