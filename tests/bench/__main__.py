@@ -14,6 +14,8 @@ from conformance.session.options import default_options
 from conformance.session.target.target import Target, resolve
 from host.text import counted
 from tests.bench import guests
+from tests.bench.edits import edited_kernel
+from tests.bench.growth import cost
 from tests.bench.measure import Pair, pair, table
 
 FILE = Path(__file__).parents[2] / "docs" / "performance.md"
@@ -58,26 +60,36 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
     image = target.image
     assert image is not None
     compare = partial(pair, rounds=rounds)
+    one = "--kernel", kernel
     # Warm up: save a snapshot and compile the cases.
-    guests.run(kernel)
+    guests.run(*one)
 
     boots = "`vng … -- true`", partial(guests.vng, image, "true")
 
     def quick_run() -> float:
-        return guests.run(kernel)[1]
+        return guests.run(*one)[1]
 
     yield compare("a guest's first answer", partial(guests.first_answer, target), *boots)
-    yield compare("`uevt run`: first result", lambda: guests.run(kernel)[0], *boots)
-    with guests.selftests(guests.tree_of(kernel)) as command:
+    yield compare("`uevt run`: first result", lambda: guests.run(*one)[0], *boots)
+    tree = guests.tree_of(kernel)
+    with guests.selftests(tree) as command:
         selftests = partial(guests.vng, image, command)
         upstream = "upstream's selftests in vng", selftests
         yield compare("`uevt run`, quick tier", quick_run, *upstream)
         full = "--tier", "full"
-        yield compare("`uevt run`, full tier", lambda: guests.run(kernel, *full)[1], *upstream)
-        yield compare("full tier on the model", lambda: guests.run("model", *full)[1], *upstream)
+        yield compare("`uevt run`, full tier", lambda: guests.run(*one, *full)[1], *upstream)
+        model = "--kernel", "model"
+        yield compare("full tier on the model", lambda: guests.run(*model, *full)[1], *upstream)
+        with edited_kernel(target, tree) as edited:
+            made = "`make bzImage`, selftests in vng", partial(edited.made, command)
+            yield compare("edit to quick verdict", edited.judged, *made)
+    costs = [cost(*one, *full) for _ in range(rounds)]
+    of_host = tuple(each.cpu_s - each.guest_cpu_s for each in costs)
+    of_all = tuple(each.cpu_s for each in costs)
+    yield Pair("full tier: CPU time of the host", "CPU time of the run", "s", of_host, of_all)
     yield compare(
         "`uevt run --isolation case`",
-        lambda: guests.run(kernel, "--isolation", "case")[1],
+        lambda: guests.run(*one, "--isolation", "case")[1],
         "`uevt run`",
         quick_run,
     )
