@@ -35,6 +35,9 @@ _COMPILED = re.compile(r"  (?:CC|AS|HOSTCC) +(?!\.tmp_vmlinux|arch/x86/boot/)\S+
 # The first message that says why make failed; with several jobs it can be far from the end.
 _CAUSE = re.compile(r": (?:fatal )?error: |: undefined reference to |\*\*\* No rule to make target")
 
+# For trees whose Makefile sets another architecture, as those of vendors do.
+_NATIVE = (f"ARCH={ARCH}", "CROSS_COMPILE=")
+
 # make's message about a program that was killed.
 # 137 is the status of a shell whose command was killed.
 _KILLED = re.compile(r"make.*: \*\*\* .*\] (?:Killed|Error 137)|Killed signal terminated program")
@@ -134,7 +137,10 @@ class Kbuild:
 
         with self._log.open("ab", buffering=0) as log:
             status = child_process.run(
-                ["make", "-C", str(self._tree), f"O={self._objects}", *self._words, *targets],
+                [
+                    *("make", "-C", str(self._tree), f"O={self._objects}"),
+                    *(*_NATIVE, *self._words, *targets),
+                ],
                 # The compiler's temporary files too, so that only one file system can fill up.
                 env=child_process.environment(
                     **self._identity(), **self._caching, TMPDIR=str(self._objects)
@@ -154,7 +160,6 @@ class Kbuild:
         image.
         """
         return {
-            "ARCH": ARCH,
             "KBUILD_BUILD_TIMESTAMP": time.strftime("%a %b %e %H:%M:%S UTC %Y", self._when),
             "KBUILD_BUILD_USER": "uevt",
             "KBUILD_BUILD_HOST": "uevt",

@@ -40,7 +40,8 @@ def test_a_module_is_built_against_its_kernel(store: Store, make: FakeMake, prob
     assert module.read_text().startswith("int init;\nCONFIG_TINY=y\nCONFIG_A=y\n")
     assert store.modules in module.parents
     assert sorted(file.name for file in probe.iterdir()) == ["Kbuild", "probe.c"]
-    assert make.diary[-2].split()[3] == "modules_prepare"
+    # A vendor's Makefile may set another architecture.
+    assert " ARCH=x86_64 CROSS_COMPILE= modules_prepare " in make.diary[-2]
     assert make.diary[-1] == module_makes(make)[0]
     assert not any((store.root / "work").iterdir())
 
