@@ -51,6 +51,7 @@ def main() -> None:
         shutil.copytree(tree_of("6.12"), source, symlinks=True)
         scripts = Path(sys.executable).parent
         path = {"PATH": f"{scripts}:{os.environ['PATH']}"}
+        sys.stderr.write(f"clone to verdict: {ours}\n")
         theirs = cost([str(scripts / "vng"), "--build"], source, path)
     pairs = [
         Pair(f"clone to verdict{what}", f"`vng --build`{what}", "s", (mine,), (other,))
