@@ -28,6 +28,8 @@ _OWN_SLOT = 1000
 
 STILL_SET = "still set after its enabler was unregistered"
 """What is wrong with a bit that unregistering did not clear."""
+MOST_ACTORS = 8
+"""The most processes of a guest at a time, the standing one included: each has a port."""
 # Calls per enabler: unregister, unregister again, read the byte of the bit.
 _PER_ENABLER = 3
 
@@ -99,21 +101,24 @@ class ProcessPool:
         self._standing = standing
         self._idle: list[str] = []
         self._made = 0
+        # In use; those that ended meanwhile count too.
+        self._used = 0
 
     def borrow(self, actor: str, *, fresh: bool = False) -> PooledProcess:
         """A clean process; a ``fresh`` one has never been used."""
         if actor == self._standing:
             return PooledProcess(actor)
         if self._idle and not fresh:
+            self._used += 1
             return PooledProcess(self._idle.pop())
-        process = PooledProcess(self._next_name())
+        process = PooledProcess(self._new())
         self._channel.call("", [["spawn", process.name]])
         return process
 
     def child(self, parent: PooledProcess) -> PooledProcess:
         """A process that is about to be forked."""
         plain = parent.plain and parent.driver is None
-        return PooledProcess(self._next_name(), reusable=False, plain=plain)
+        return PooledProcess(self._new(), reusable=False, plain=plain)
 
     def task(self, maker: PooledProcess) -> PooledProcess:
         """A task that a process, or a task of one, is about to clone."""
@@ -122,9 +127,17 @@ class ProcessPool:
         driver.tasks += 1
         return PooledProcess(f"{driver.name}/{driver.tasks}", reusable=False, driver=driver)
 
-    def _next_name(self) -> str:
+    def _new(self) -> str:
+        """The name of a new process, for which an idle one ends if all ports are taken."""
+        # The standing one is neither idle nor used.
+        if self._idle and len(self._idle) + self._used + 1 >= MOST_ACTORS:
+            self._end(self._idle.pop(0))
+        self._used += 1
         self._made += 1
         return f"w{self._made}"
+
+    def _end(self, name: str) -> None:
+        self._channel.call("", [["kill", name, _SIGKILL]])
 
     def give_back(
         self, used: Iterable[tuple[PooledProcess, Enablers]], then: Sequence[Call] = ()
@@ -141,6 +154,7 @@ class ProcessPool:
         for position, (process, enablers) in enumerate(ours, start=1):
             last = self._take_back(process, enablers, then if position == len(ours) else ())
             wrong += last.wrong
+        self._used = 0
         return Returned(last.results, tuple(wrong))
 
     def _take_back(
@@ -161,7 +175,7 @@ class ProcessPool:
                 return Returned(results[len(calls) :], wrong)
         elif process.plain and not process.tasks and enablers.places:
             wrong = _wrong(enablers, self._channel.call(process.name, _unregistering(enablers)))
-        self._channel.call("", [["kill", process.name, _SIGKILL]])
+        self._end(process.name)
         return Returned([], wrong)
 
 

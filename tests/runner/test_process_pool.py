@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from errno import EBADF, EFAULT, EINVAL, ENOENT
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance import ops
 from conformance.ops.calls import Call
-from conformance.runner.process_pool import Enablers, PooledProcess, ProcessPool
+from conformance.runner.process_pool import MOST_ACTORS, Enablers, PooledProcess, ProcessPool
+from vm.qemu.command_line import MachineSpec
 
 LOOK = ["slurp", "/proc/sys/kernel/tainted", 64]
 CLOSE, IOCTL = 3, 16
@@ -51,6 +53,22 @@ def test_last_kept_process_performs_further_calls() -> None:
         (first.name, [["sys", CLOSE, [{"fd": 3}], None], LOOK]),
     ]
     assert pool.borrow("p").name == first.name
+
+
+def test_an_idle_process_ends_if_all_ports_are_taken() -> None:
+    assert MachineSpec(Path()).actors == MOST_ACTORS
+    channel = Asked()
+    pool = ProcessPool(channel, standing="root")
+    idle = [pool.borrow("p") for _ in range(4)]
+    pool.give_back([(each, Enablers()) for each in idle])
+    channel.requests.clear()
+    parent = pool.borrow("p")
+    # With the standing process, the parent and three idle ones there are three ports left.
+    for _ in range(3):
+        pool.child(parent)
+    assert channel.requests == []
+    pool.child(parent)
+    assert channel.requests == [("", [["kill", idle[0].name, 9]])]
 
 
 @pytest.mark.parametrize("kind", ["none", "standing", "spoilt"])
