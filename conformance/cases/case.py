@@ -81,10 +81,12 @@ class Facility(StrEnum):
     DEVICE_MEMORY = "device_memory"
     # The 32-bit entry of a 64-bit kernel of x86.
     IA32 = "ia32"
+    # Freed memory that can be allocated again at once.
+    FREED_MEMORY = "freed_memory"
 
     @property
     def option(self) -> str:
-        """The kernel option that builds it."""
+        """The kernel option that builds it, or the one that takes it away."""
         return _OPTION[self]
 
 
@@ -100,6 +102,7 @@ _OPTION = {
     Facility.SMP: "CONFIG_SMP",
     Facility.DEVICE_MEMORY: "CONFIG_PCI",
     Facility.IA32: "CONFIG_IA32_EMULATION",
+    Facility.FREED_MEMORY: "freed memory at once (CONFIG_KASAN=y)",
 }
 
 

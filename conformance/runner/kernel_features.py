@@ -20,7 +20,7 @@ from conformance.ops import bpf_assembler
 from conformance.ops.bpf_opcodes import R0
 from conformance.ops.calls import AT_FDCWD, Call, bytes_in, fd, path_in, sys_call
 from conformance.ops.memory import DEVICE_MEMORY
-from conformance.runner.guest import Channel
+from conformance.runner.guest import Guest
 
 _GAUGE = "uevt_facilities"
 # MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.
@@ -46,8 +46,8 @@ _IO_URING = "CONFIG_IO_URING=y"
 _Result = dict[str, Any]
 _Test = tuple[Facility, Callable[[_Result], bool]]
 # Configuration lines that imply a feature; CONFIG_BPF_EVENTS cannot be set directly.  None implies
-# that memory of a device may be mapped, which CONFIG_IO_STRICT_DEVMEM forbids, or that 32-bit
-# programs run, which ia32_emulation=off on the command line forbids.
+# that memory of a device may be mapped, which CONFIG_IO_STRICT_DEVMEM forbids, that 32-bit
+# programs run, which ia32_emulation=off on the command line forbids, or that an option is off.
 _PROMISES = {
     Facility.PERF: {_PERF},
     Facility.BPF: {_BPF},
@@ -68,14 +68,17 @@ def promised_by(configuration: Collection[str]) -> frozenset[Facility]:
     return frozenset(facility for facility, needed in _PROMISES.items() if needed <= lines)
 
 
-def facilities_of(channel: Channel) -> frozenset[Facility]:
-    """The features of the kernel of a guest.  Raises what the channel raises."""
-    channel.call("", [["spawn", _GAUGE]])
+def facilities_of(guest: Guest) -> frozenset[Facility]:
+    """The features of the kernel of a guest.  Raises what the guest raises."""
+    guest.call("", [["spawn", _GAUGE]])
     trials = _trials()
-    results = channel.call(_GAUGE, [call for call, _ in trials])
-    channel.call("", [["kill", _GAUGE, _SIGKILL]])
+    results = guest.call(_GAUGE, [call for call, _ in trials])
+    guest.call("", [["kill", _GAUGE, _SIGKILL]])
     tested = zip(results, (test for _, test in trials), strict=True)
     found = {test[0] for result, test in tested if test is not None and test[1](result)}
+    # KASAN keeps what is freed for a while (mm/kasan/quarantine.c).
+    if not guest.configured("CONFIG_KASAN"):
+        found.add(Facility.FREED_MEMORY)
     # A program on an event needs an event of perf.
     return frozenset(found - {Facility.BPF_TRACING} if Facility.PERF not in found else found)
 

@@ -74,6 +74,8 @@ def used(program: Sequence[ops.Operation]) -> Iterator[Facility]:
                 yield Facility.KPROBES
             case Race(tracks=tracks) if len(tracks) > 1:
                 yield Facility.SMP
+            case ops.KernelMemory():
+                yield Facility.FREED_MEMORY
             case MapDevice():
                 yield Facility.DEVICE_MEMORY
             case Ioctl32() | Read32() | Write32() | Writev32() | Mmap32():
@@ -147,6 +149,9 @@ class Bare(Guest):
             result["errno"] = ENOENT
         return result
 
+    def configured(self, option: str) -> bool | None:
+        return option == "CONFIG_KASAN"
+
     @property
     def asked(self) -> int:
         """The number of calls of bpf(2)."""
@@ -186,5 +191,6 @@ def test_configuration_promises_features() -> None:
     lines += ["CONFIG_HIST_TRIGGERS=y", "CONFIG_TRACER_SNAPSHOT=y"]
     assert promised_by([*lines, "CONFIG_IO_URING=y"]) >= {*promised_by(lines), Facility.IO_URING}
     lines += ["CONFIG_IO_URING=y", "CONFIG_KPROBE_EVENTS=y", "CONFIG_SMP=y"]
-    assert promised_by(lines) == {*Facility} - {Facility.DEVICE_MEMORY, Facility.IA32}
+    tried = {Facility.DEVICE_MEMORY, Facility.IA32, Facility.FREED_MEMORY}
+    assert promised_by(lines) == {*Facility} - tried
     assert promised_by([]) == set()

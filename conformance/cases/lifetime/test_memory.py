@@ -18,6 +18,7 @@ case = surface(
     needs="auto_delete",
     tier="full",
     isolation="global",
+    facilities="freed_memory",
 )
 
 # Growth in kB that ends the wait for deferred work; each leak is twice as large.
