@@ -102,7 +102,7 @@ _OPTION = {
     Facility.SMP: "CONFIG_SMP",
     Facility.DEVICE_MEMORY: "CONFIG_PCI",
     Facility.IA32: "CONFIG_IA32_EMULATION",
-    Facility.FREED_MEMORY: "freed memory at once (CONFIG_KASAN=y)",
+    Facility.FREED_MEMORY: "immediate reuse of freed memory (CONFIG_KASAN=y)",
 }
 
 

@@ -90,7 +90,7 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
         model = "--kernel", "model"
         yield compare("full tier on the model", lambda: guests.run(*model, *full)[1], *upstream)
         with edited_kernel(target, tree) as edited:
-            made = "`make bzImage`, selftests in vng", partial(edited.made, command)
+            made = "build of `bzImage`, selftests in vng", partial(edited.made, command)
             yield compare("edit to quick verdict", edited.judged, *made)
     yield compare(
         "`uevt run --isolation case`",
