@@ -17,9 +17,9 @@ DIRECTORY = Path(__file__).resolve().parents[2] / "docs" / "results"
     [
         ("6.1.55", ""),
         ("6.12.117-uevt", ""),
-        ("5.18.19", "base not calibrated: nearest 5.19"),
-        ("6.0.1", ""),
-        ("6.0.19", "base not calibrated: nearest 6.0.1"),
+        ("5.17", "base not calibrated: nearest 5.18.12"),
+        ("5.18.19", "base not calibrated: nearest 5.18.12"),
+        ("6.0.19", ""),
         ("6.6.1", ""),
         ("6.10.2", "base not calibrated: nearest 6.10"),
         ("6.15.3", "base not calibrated: nearest 6.14"),
