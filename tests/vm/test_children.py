@@ -101,7 +101,10 @@ def test_spawn_call_and_kill(host: Host) -> None:
 
 
 def test_actor_inherits_no_descriptors(host: Host) -> None:
-    descriptors = Path(f"/proc/{host.spawn('a')}/fd").iterdir()
+    pid = host.spawn("a")
+    # Once it answers, it has closed what it inherited.
+    host.call("a", GETPID)
+    descriptors = Path(f"/proc/{pid}/fd").iterdir()
     held = {str(each.readlink()) for each in descriptors}
     assert os.ttyname(host.terminals[0].theirs) in held
     assert not any(name.startswith("socket:") for name in held)
