@@ -86,7 +86,7 @@ class Facility(StrEnum):
 
     @property
     def option(self) -> str:
-        """The kernel option that builds it, or the one that takes it away."""
+        """What a kernel without it lacks: the option that builds it, or a phrase."""
         return _OPTION[self]
 
 

@@ -19,7 +19,7 @@ from tests.bench.guests import ROOT, UEVT
 from tests.bench.plot import plot
 
 _LIMIT_S = 3600.0
-_SAMPLE_S = 0.1
+_SAMPLE_S = 0.25
 # Enough cases that starting the guests is a small part.
 _SOME = ("-k", "write. or delete.", "--tier", "full")
 _KERNELS = ("6.12", "7.3", "6.1", "6.1-bpf-iter", "6.1-byte-status", "6.1-two-pages")
