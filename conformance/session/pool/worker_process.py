@@ -121,6 +121,8 @@ def run_to_end(
         with suppress(OSError):
             failed(error)
     finally:
+        # It ends already: a signal would only cut `finish` short.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         with suppress(BaseException):
             finish()
         with suppress(OSError, ValueError):
@@ -177,10 +179,12 @@ def start(
             tie(me)
             for end in (ours, *other_ends):
                 end.close()
+            serve_forever(theirs)
         except BaseException:
             traceback.print_exc()
+        finally:
+            # A signal at any moment must not let it return to the callers of its parent.
             os._exit(1)
-        serve_forever(theirs)
     theirs.close()
     return pid, ours
 
