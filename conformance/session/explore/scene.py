@@ -13,6 +13,7 @@ from conformance.client.tasks import Task, first_task
 from conformance.client.tracefs import SYSTEM
 from conformance.model.state.events import Event
 from conformance.model.state.world import Release, Remove, World
+from conformance.runner.process_pool import MOST_ACTORS
 from conformance.session.explore.choices import Choices
 
 #: Few names: most actions meet an event that an earlier one has made.
@@ -22,6 +23,10 @@ MOST_PROCESSES = 5
 _PAGES = 2
 # The enable word of the process that waits for deferred work.
 _LAST_WORD = WORDS + PAGE // 2
+
+
+class Crowded(Exception):
+    """A program needs more processes at a time than a guest can have."""
 
 
 @dataclass(slots=True)
@@ -62,6 +67,8 @@ class Scene:
     # The process that waits for deferred work, and its page that is faulted in.
     waiting: Any = None
     last_page: int = 0
+    # Processes that drive tasks: they outlive these.
+    drivers: int = 0
     started: set[str] = field(default_factory=set)
     executed: set[str] = field(default_factory=set)
 
@@ -135,23 +142,35 @@ class Scene:
             return self.choices.late(running)
         if self.choices.rarely(2):
             return self.task()
+        self.expect_process()
         made = self.ue.new_process() if self.processes else self.ue.process
         self.processes.append(made)
         return made
 
     def holder(self) -> Any:
         """A process that no action ends."""
-        self.waiting = self.waiting or self.ue.new_process()
+        if self.waiting is None:
+            self.expect_process()
+            self.waiting = self.ue.new_process()
         return self.waiting
 
     def task(self) -> Any:
         """A task that runs: it can make threads."""
         if tasks := [each for each in self.running if is_task(each)]:
             return self.choices.late(tasks)
+        self.expect_process()
+        self.drivers += 1
         made = self.ue.call(first_task, self.ue)
         self.processes.append(made)
         self.started.add(made.actor)
         return made
+
+    def expect_process(self) -> None:
+        """A process is about to be made.  Raises Crowded if the guest has no place for it."""
+        plain = sum(not is_task(each) for each in self.running)
+        # One more stands by in every guest.
+        if self.drivers + plain + (self.waiting is not None) + 1 >= MOST_ACTORS:
+            raise Crowded
 
     def enablers(self, process: Any) -> list[tuple[int, int]]:
         """Address and bit of the registrations that a process has."""

@@ -21,6 +21,7 @@ def fork(scene: Scene) -> None:
         return
     parent = scene.process()
     if not is_task(parent):
+        scene.expect_process()
         inherit(scene, parent, scene.ue.fork(parent))
         return
     way = scene.choices.of(("fork_task", "thread", "vfork"))

@@ -7,13 +7,14 @@ valid, seldom nearly valid or hostile.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from conformance.client.user_events import UserEvents
 from conformance.session.explore import ending, events, listeners, tasks
 from conformance.session.explore.call_log import LoggedObject
 from conformance.session.explore.choices import Actions, Choices
 from conformance.session.explore.corpus import Feature, states
-from conformance.session.explore.scene import Scene
+from conformance.session.explore.scene import Crowded, Scene
 
 
 def meanwhile(scene: Scene) -> None:
@@ -72,16 +73,18 @@ ENDING: Actions = tuple(([action for _, action in _ACTIONS].index(each),) for ea
 def walk(user_events: UserEvents, choices: Choices, lines: list[str]) -> set[Feature]:
     """Perform the actions of some choices; ``lines`` gets the calls of the client as text.
 
+    A program ends early if a guest cannot have as many processes as it needs.
     Returns the states that the actions have reached.
     Raises what the client raises: Divergence, and NotModelled.
     """
     scene = Scene(LoggedObject(user_events, "ue", lines, user_events.prefix), choices)
     weights = choices.mixed(_WEIGHTS)
     reached: set[Feature] = set()
-    while choices.next_action():
-        _, action = _ACTIONS[choices.weighted(weights)]
-        action(scene)
-        # Each piece of pending work doubles the states that the model allows.
-        scene.settle(above=choices.of(_PENDING))
-        reached |= states(action.__name__, scene.world)
+    with suppress(Crowded):
+        while choices.next_action():
+            _, action = _ACTIONS[choices.weighted(weights)]
+            action(scene)
+            # Each piece of pending work doubles the states that the model allows.
+            scene.settle(above=choices.of(_PENDING))
+            reached |= states(action.__name__, scene.world)
     return reached

@@ -24,11 +24,14 @@ from conformance.model.state.world import Release
 from conformance.ops import Ioctl, Observation, Operation, Watch
 from conformance.results.case_result import CaseResult, Evidence, Mismatch
 from conformance.results.outcome import Blame, Outcome
+from conformance.runner.process_pool import MOST_ACTORS
 from conformance.session.explore import exploration
+from conformance.session.explore.call_log import LoggedObject
 from conformance.session.explore.choices import Actions, Choices
 from conformance.session.explore.corpus import Corpus, answers
 from conformance.session.explore.exploration import Exploration, Plan, explore
 from conformance.session.explore.explorer import Counts, Explorer, Played, shrink
+from conformance.session.explore.scene import Crowded, Scene
 from conformance.session.explore.vocabulary import ENDING, walk
 from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker
@@ -116,6 +119,17 @@ def test_the_corpus_keeps_what_is_new(tmp_path: Path) -> None:
     assert not corpus.add(((4,),), reached)
     corpus.write()
     assert Corpus(tmp_path / "explore" / "6.12.json").read() == [((1, 2), (3,))]
+
+
+def test_a_program_has_no_more_processes_than_a_guest() -> None:
+    """The process that drives tasks outlives them."""
+    lockstep = Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE)))
+    user_events = UserEvents(lockstep)
+    scene = Scene(LoggedObject(user_events, "ue", [], user_events.prefix), Choices(Random(1), ()))
+    for _ in range(MOST_ACTORS - 1):
+        scene.task().kill()
+    with pytest.raises(Crowded):
+        scene.task()
 
 
 def test_the_corpus_keeps_what_did_not_pass_again(tmp_path: Path) -> None:
