@@ -27,6 +27,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CaseResult]:
         ("drill.argument", "NotCalled: no argument is called 'eu'"),
         ("drill.returned", "mistakes.py:26: the case expects 9, the kernel gave 8"),
         ("drill.derived", "mistakes.py:33: the case expects 3, the kernel gave 2"),
+        ("drill.computed", "mistakes.py:40: the case expects less than 0, the kernel gave 0"),
     ],
 )
 def test_mistake_is_blamed_on_the_case(
@@ -62,5 +63,5 @@ def test_file_that_cannot_be_loaded_is_the_only_cause_named(
 
 def test_list_of_cases_is_no_run(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert "4 tests collected" in drill(out, "mistakes.py", "--collect-only")
+    assert "5 tests collected" in drill(out, "mistakes.py", "--collect-only")
     assert not out.exists()

@@ -33,14 +33,11 @@ class FailedAssertion:
     """An assertion that failed.
 
     ``place`` is file:line, ``text`` the source with the values of its variables.  Of a comparison
-    ``relation`` is what it expects in words, with {} for the right side; ``expected`` is that of a
-    call or variable, and ``value`` the left side if it is a variable.
+    ``relation`` is what it expects in words, with {} for the right side.
     """
 
     place: str
     text: str
-    expected: str = ""
-    value: str = ""
     relation: str = ""
 
 
@@ -64,35 +61,23 @@ def failed_assertion(error: AssertionError) -> FailedAssertion | None:
     known = raised.tb_frame.f_locals
     values = ", ".join(_values(tree, known))
     text = ast.unparse(tree) + (f", where {values}" if values else "")
-    return FailedAssertion(place, text, *_comparison(tree, known))
+    return FailedAssertion(place, text, _relation(tree))
 
 
-def _comparison(tree: ast.Module, known: Mapping[str, object]) -> tuple[str, str, str]:
-    """The expected value, the value, and the relation of an assertion that compares two."""
+def _relation(tree: ast.Module) -> str:
     match tree.body:
-        case [ast.Assert(test=ast.Compare(left=left, ops=[operator], comparators=[right]))]:
-            relation = _EXPECTED[type(operator)]
+        case [ast.Assert(test=ast.Compare(ops=[operator]))]:
+            return _EXPECTED[type(operator)]
         case _:
-            return "", "", ""
-    if not isinstance(left, ast.Call | ast.Attribute | ast.Name):
-        return "", "", relation
-    expected = relation.format(_value(right, known) or ast.unparse(right))
-    return expected, _value(left, known), relation
-
-
-def _value(node: ast.AST, known: Mapping[str, object]) -> str:
-    """The value of a variable, as text; "" for any other expression."""
-    if not isinstance(node, ast.Name) or not _has_text(known.get(node.id)):
-        return ""
-    return f"{known[node.id]!r:.{_LONGEST}}" if node.id in known else ""
+            return ""
 
 
 def _values(tree: ast.AST, known: Mapping[str, object]) -> Iterator[str]:
     """NAME = VALUE of the variables of an assertion."""
-    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
-    for name, node in {node.id: node for node in names}.items():
-        if value := _value(node, known):
-            yield f"{name} = {value}"
+    names = dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    for name in names:
+        if name in known and _has_text(known[name]):
+            yield f"{name} = {known[name]!r:.{_LONGEST}}"
 
 
 def _has_text(value: object) -> bool:

@@ -1,22 +1,25 @@
 """The two values of a comparison that failed, although kernel and model agree.
 
-Cases are loaded without pytest's assertion rewriting.  So the case runs once more, on the model
-alone, from a copy of its module in which the comparisons of assertions keep both sides.
+Cases are loaded without pytest's assertion rewriting.  So the case runs once more, with the answers
+that the kernel gave, from a copy of its module in which comparisons of assertions keep both sides.
 """
 
 from __future__ import annotations
 
 import ast
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 
 from conformance.abi.profile import Profile
-from conformance.client.executor import ModelExecutor
-from conformance.client.lockstep import Lockstep
+from conformance.client.executor import Deadline, ModelDeadline
+from conformance.client.lockstep import Lockstep, Step
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
+from conformance.ops import Observation, Operation, Watch
 from conformance.runner.case_location import case_frame
 
 _LEFT, _RIGHT = "kept_left", "kept_right"
@@ -31,14 +34,40 @@ class Values:
     right: str
 
 
-def compared_values(error: AssertionError, profile: Profile) -> Values | None:
-    """The sides of the comparison that raised an error; None if they cannot be found again."""
+class _Answers:
+    """Executor that gives the answers of a run which has ended."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._left = iter(steps)
+
+    def execute(self, operations: Sequence[Operation], _: Sequence[Watch]) -> list[Observation]:
+        """The next answers.  Raises LookupError if they are of other operations."""
+        steps = list(islice(self._left, len(operations)))
+        if [step.operation for step in steps] != [*operations]:
+            raise LookupError("the case goes another way")
+        return [step.seen for step in steps]
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        """No time passes."""
+        return ModelDeadline()
+
+    def pause(self, deadline: Deadline) -> None:
+        """Nothing is waited for."""
+
+
+def compared_values(
+    error: AssertionError, profile: Profile, steps: Sequence[Step], serial: int
+) -> Values | None:
+    """The sides of the comparison that raised an error; None if they cannot be found again.
+
+    ``steps`` and ``serial`` are those of the run that it ended.
+    """
     case = case_frame(error)
     if case is None:
         return None
-    lockstep = Lockstep(Model(profile), ModelExecutor(Model(profile)))
+    lockstep = Lockstep(Model(profile), _Answers(steps))
     try:
-        _repeat(case, UserEvents(lockstep, serial=1))
+        _repeat(case, UserEvents(lockstep, serial))
     except AssertionError as again:
         *_, (last, line) = traceback.walk_tb(again.__traceback__)
         *_, (_, failed) = traceback.walk_tb(error.__traceback__)

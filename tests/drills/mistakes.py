@@ -31,3 +31,10 @@ def test_derived(ue: UserEvents) -> None:
     """The literal for a derived value is wrong."""
     ue.event("u32 a", enabled=True).write(bytes(4))
     assert len(ue.tracefs.records()) + 1 == 3
+
+
+@case
+def test_computed(ue: UserEvents) -> None:
+    """The literal for a number that the model leaves open is wrong."""
+    before = ue.process.kernel_memory()
+    assert ue.process.kernel_memory() - before < 0

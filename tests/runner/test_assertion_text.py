@@ -50,34 +50,26 @@ def without_comparison() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fails", "text", "expected", "value"),
+    ("fails", "text", "relation"),
     [
-        (equal, "assert seen == [1, 3], where seen = [1, 2]", "[1, 3]", "[1, 2]"),
+        (equal, "assert seen == [1, 3], where seen = [1, 2]", "{}"),
         (
             of_several_lines,
             "assert seen in (b'y', other), where seen = b'" + "x" * 198,
-            "one of (b'y', other)",
-            "b'" + "x" * 198,
+            "one of {}",
         ),
-        (in_a_helper, "assert seen == [1, 3], where seen = [1, 2]", "[1, 3]", "[1, 2]"),
-        (
-            of_a_call,
-            "assert answer() < expected - 4, where expected = 4",
-            "less than expected - 4",
-            "",
-        ),
-        (without_comparison, "assert not answer()", "", ""),
+        (in_a_helper, "assert seen == [1, 3], where seen = [1, 2]", "{}"),
+        (of_a_call, "assert answer() < expected - 4, where expected = 4", "less than {}"),
+        (without_comparison, "assert not answer()", ""),
     ],
 )
-def test_assertion_and_its_sides(
-    fails: Callable[[], None], text: str, expected: str, value: str
-) -> None:
+def test_assertion_and_its_relation(fails: Callable[[], None], text: str, relation: str) -> None:
     with pytest.raises(AssertionError) as caught:
         fails()
     # Without the message of pytest, which rewrites this file.
     found = failed_assertion(AssertionError().with_traceback(caught.value.__traceback__))
     assert found is not None
-    assert (found.text.splitlines()[0], found.expected, found.value) == (text, expected, value)
+    assert (found.text.splitlines()[0], found.relation) == (text, relation)
     name, _, line = found.place.partition(":")
     assert (name, line.isdecimal()) == ("test_assertion_text.py", True)
 
