@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from host import packages
@@ -174,7 +175,8 @@ class Workshop:
         """
         toolchain = Toolchain.of_host()
         if entry.source.kind == TREE:
-            return Toolset(self._trees.follow(entry), toolchain)
+            copy = self._trees.copy_of(entry.source)
+            return Toolset(copy.follow(entry.needs.tree_mib), toolchain)
         if revision and self._trees.path(entry.source, revision).is_dir():
             return Toolset(revision, toolchain)
         with self._store.lock(FETCHING, f"looking for {entry.source}", self._progress):
@@ -222,19 +224,40 @@ class Workshop:
             links=self._store.ccache,
         )
         before = objects.last_patched
+        edited = self._edited(entry, recipe, objects)
         with applying.applied(entry.patches, tree, self._store, before) as patched:
-            # In a user's tree, Kconfig files may have been edited.
-            settled = entry.source.kind != TREE and objects.configured(
-                recipe.wanted, patched.differing
-            )
+            differing = None if edited is None else (*edited, *patched.differing)
+            settled = differing is not None and objects.configured(recipe.wanted, differing)
             with objects.recording(recipe, tree, patched):
                 try:
                     options = () if settled else kbuild.configure(recipe.wanted)
-                    why = seed and reason(entry.kernel_id, seed, patched.differing, options)
-                    kbuild.build(entry, why or "", options)
+                    why = ""
+                    if seed is not None and differing is not None:
+                        why = reason(entry.kernel_id, seed, differing, options)
+                    kbuild.build(entry, why, options)
                 except BuildFailed as error:
                     raise self._blame(error, entry) from error
-            return module_abi.digest(objects, recipe, patched.files)
+            return module_abi.digest(
+                objects, recipe, patched.files, self._source(entry, recipe, objects)
+            )
+
+    def _edited(
+        self, entry: KernelEntry, recipe: Recipe, objects: ObjectsDirectory
+    ) -> tuple[str, ...] | None:
+        """The files of a user's tree that differ from the last build's; None if unknown."""
+        if entry.source.kind != TREE:
+            return ()
+        last = objects.last
+        if last is None or not last.revision:
+            return None
+        return self._trees.copy_of(entry.source).changed(last.revision, recipe.revision)
+
+    def _source(self, entry: KernelEntry, recipe: Recipe, objects: ObjectsDirectory) -> str:
+        """What tells the source of a build from others that modules are built from."""
+        if entry.source.kind != TREE:
+            return recipe.revision
+        inside = partial(module_abi.inside, objects=str(objects.path))
+        return self._trees.copy_of(entry.source).digest_without(recipe.revision, inside)
 
     def _blame(self, error: BuildFailed, entry: KernelEntry) -> KernelsError:
         """StoreFull if the disk filled up, else the error itself."""

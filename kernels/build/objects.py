@@ -225,16 +225,22 @@ class ObjectsDirectory:
     @contextmanager
     def recording(self, recipe: Recipe, tree: Path, patched: Patched) -> Iterator[None]:
         """Record what is built from a tree meanwhile."""
-        paths = {"tree": str(tree), "objects": str(self.path)}
-        before = self.last or LastBuild()
+        before = replace(self.last or LastBuild(), tree=str(tree), objects=str(self.path))
         # If make fails, only some objects are built from the differing files.
         begun = {**before.patched, **patched.files}
         begun |= {file: Seen(UNKNOWN) for file in patched.differing}
-        LastBuild("", before.wanted, before.config, begun, **paths).write(self.path)
+        replace(before, key="", patched=begun).write(self.path)
         with self.incomplete():
             yield
             config = digest_of(self.configuration)
-            last = LastBuild(recipe.key, recipe.wanted, config, patched.files, **paths)
+            last = replace(
+                before,
+                key=recipe.key,
+                wanted=recipe.wanted,
+                config=config,
+                patched=patched.files,
+                revision=recipe.revision,
+            )
             last.write(self.path)
 
 

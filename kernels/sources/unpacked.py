@@ -48,13 +48,9 @@ class SourceTrees:
         tree = None if revision is None else self.path(entry.source, revision)
         return tree if tree is not None and tree.is_dir() else None
 
-    def follow(self, entry: KernelEntry) -> str:
-        """Update the copy of a user's tree; the revision is the id of its content.
-
-        Its lock must be held.  Raises what `WorkTree.follow` raises.
-        """
-        copy = WorkTree(entry.source, self._store, self._progress)
-        return copy.follow(entry.needs.tree_mib)
+    def copy_of(self, source: Source) -> WorkTree:
+        """The copy of a user's tree, whose contents are its revisions."""
+        return WorkTree(source, self._store, self._progress)
 
     def resolve(self, entry: KernelEntry) -> Offer:
         """The exact version to build: the requested one, else the best.

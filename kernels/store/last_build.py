@@ -41,8 +41,8 @@ class LastBuild:
     """The last build in a directory that make ended by itself.
 
     `key` is the recipe's, "" if it has no image.  `config` is the digest of the .config made from
-    `wanted`; `patched` are the files that differ from the tree's own.  `tree` and `objects` are the
-    directories that make wrote into its command lines, "" if unknown.
+    `wanted`, from the tree's `revision`; `patched` are the files that differ from the tree's own.
+    `tree` and `objects` are the directories that make wrote into its command lines.  "" is unknown.
     """
 
     key: str = ""
@@ -51,6 +51,7 @@ class LastBuild:
     patched: Mapping[str, Seen] = field(default_factory=dict)
     tree: str = ""
     objects: str = ""
+    revision: str = ""
 
     @classmethod
     def read(cls, objects: Path) -> LastBuild | None:
@@ -66,6 +67,7 @@ class LastBuild:
                 patched={name: Seen(**seen) for name, seen in data["patched"].items()},  # type: ignore[attr-defined]
                 tree=str(data.get("tree", "")),
                 objects=str(data.get("objects", "")),
+                revision=str(data.get("revision", "")),
             )
         except (KeyError, TypeError, AttributeError):
             return None

@@ -10,7 +10,7 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from kernels.store.store import LOCK_WAIT_S, Store
 from kernels.tools import file_lock
 from kernels.tools.child_process import TICK_S
 from kernels.tools.git import Git, GitFailed
-from kernels.trees.tree_snapshot import Snapshot, UsersTree
+from kernels.trees.tree_snapshot import READ_S, Snapshot, UsersTree
 
 COPY_S = 1800.0
 # One retry is enough for an editor; a program that writes all the time exhausts them.
@@ -97,6 +97,30 @@ class WorkTree:
             f"{self._users.directory} changes faster than it can be read: {changed}",
             "stop the program that writes to it, then try again",
         )
+
+    def changed(self, since: str, now: str) -> tuple[str, ...] | None:
+        """The paths that differ in two contents; None if git does not know one of them."""
+        deadline = Deadline(READ_S, f"comparing two states of {self._users.directory}")
+        ours = self._users.ours(deadline, with_theirs=True)
+        try:
+            return tuple(change.path for change in _diff(ours, since, now, deadline))
+        except GitFailed:
+            return None
+
+    def digest_without(self, tree: str, left_out: Callable[[str], bool]) -> str:
+        """sha256 of a content: modes, ids and paths, except those of some paths.
+
+        Raises HostTrouble if git does not know it.
+        """
+        deadline = Deadline(READ_S, f"reading a state of {self._users.directory}")
+        ours = self._users.ours(deadline, with_theirs=True)
+        try:
+            listing = ours.run("ls-tree", "-r", "-z", "--full-tree", tree, deadline=deadline)
+        except GitFailed as error:
+            raise self._unreadable(Snapshot(tree, ""), deadline, error) from error
+        entries = listing.split(b"\0")
+        seen = (each for each in entries if not left_out(os.fsdecode(each.partition(b"\t")[2])))
+        return hashlib.sha256(b"\0".join(seen)).hexdigest()
 
     @property
     def _record(self) -> Path:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from host.progress import silent
+from host.progress import Step, silent
 from kernels.build.build import ensure
 from kernels.catalog.catalog import load_catalog
-from kernels.errors import UserMistake
+from kernels.errors import BuildFailed, UserMistake
 from kernels.request import Request
 from kernels.store.store import Store
 from kernels.trees.user_tree import entry_of, note
@@ -127,14 +127,59 @@ def test_edited_tree_is_rebuilt_in_place(tree: Path, store: Store, make: FakeMak
     made = len(make.diary)
     assert everything(tree) == before
     (tree / "kernel/fork.c").write_text("spoon\n")
-    second = ensure(request.entry(store), store)
+    steps: list[Step] = []
+    second = ensure(request.entry(store), store, progress=steps.append)
     assert second.image != first.image
-    assert len(make.diary) == 2 * made
+    assert make.targets[made:] == ["bzImage"]
+    assert steps[-1].phase.endswith("1 file differs from the last build (kernel/fork.c)")
     assert len({line.split()[1] for line in make.diary}) == 1
     assert len(list(store.objects.glob("*/*"))) == 1
     (tree / "kernel/fork.c").write_text("fork\n")
     assert ensure(request.entry(store), store) == first
-    assert len(make.diary) == 2 * made
+    assert len(make.diary) == made + 1
+
+
+@pytest.mark.parametrize("between", ["", "a build that fails", "a pruned store"])
+def test_edited_options_are_configured(
+    tree: Path, store: Store, make: FakeMake, between: str
+) -> None:
+    request = Request(tree=tree)
+    ensure(request.entry(store), store)
+    (tree / "Kconfig").write_text("config A\n")
+    if between == "a build that fails":
+        make.fail("an error")
+        with pytest.raises(BuildFailed):
+            ensure(request.entry(store), store)
+        make.work()
+        (tree / "kernel/fork.c").write_text("spoon\n")
+    elif between:
+        (tree / "Kconfig").unlink()
+        (tree / "kernel/fork.c").write_text("spoon\n")
+        for repository in store.trees.glob("*/*.git"):
+            shutil.rmtree(repository)
+    made = len(make.diary)
+    ensure(request.entry(store), store)
+    assert make.targets[made:] == ["tinyconfig", "olddefconfig", "bzImage"]
+
+
+@pytest.mark.parametrize(
+    ("file", "shared"), [("kernel/fork.c", True), ("kernel/kexec.c", False), ("init/a.h", False)]
+)
+def test_edit_inside_the_kernel_keeps_its_modules(
+    tree: Path, store: Store, make: FakeMake, file: str, shared: bool
+) -> None:
+    """make compiles fork.c; something else may include kexec.c."""
+    request = Request(tree=tree)
+    ensure(request.entry(store), store)
+    (objects,) = store.objects.glob("*/*")
+    (objects / "kernel").mkdir()
+    (objects / "kernel/fork.o").touch()
+    (tree / "README").touch()
+    first = ensure(request.entry(store), store)
+    (tree / file).write_text("spoon\n")
+    second = ensure(request.entry(store), store)
+    assert second.image != first.image
+    assert (second.interface == first.interface) is shared
 
 
 def test_edit_during_the_wait_is_built(tree: Path, store: Store, make: FakeMake) -> None:
