@@ -31,6 +31,7 @@ from kernels.store.built_kernel import BuiltKernel
 from tests.conftest import Uevt
 from tests.report.samples import mixed
 from vm.errors import GuestCrashed
+from vm.shell.relay import TimedOut
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = """\
@@ -76,16 +77,16 @@ def test_tests_that_did_not_begin_are_a_failure(output: str, began: str) -> None
 
 
 class Guest:
-    """Its programs print one line each and the second crashes the kernel, or none."""
+    """Its programs print one line each, and the second crashes the kernel, or does not end."""
 
     machine = SimpleNamespace(slowness=1.0)
 
-    def __init__(self, crash: bool) -> None:
-        self._crash = crash
+    def __init__(self, end: Exception | None) -> None:
+        self._end = end
 
     def run(self, words: list[str], *, descriptors: tuple[int, ...], deadline: Deadline) -> int:
-        if words == ["./two"] and self._crash:
-            raise GuestCrashed("Kernel panic - not syncing: no")
+        if words == ["./two"] and self._end is not None:
+            raise self._end
         os.write(descriptors[1], OUTPUT.replace("not ok 1", "ok 1").encode())
         return 0
 
@@ -94,24 +95,33 @@ class Guest:
 
 
 @pytest.mark.parametrize(
-    ("crash", "reported", "programs"),
+    ("end", "reported", "programs", "guests"),
     [
-        (True, "the guest crashed: Kernel panic - not syncing: no", {"one", "two"}),
-        (False, "WARNING: CPU: 0", {"one", "two", "three"}),
+        (GuestCrashed("Oops: no"), "the guest crashed: Oops: no", {"one", "two"}, 1 + 1),
+        (TimedOut(), "WARNING: CPU: 0", {"one", "two", "three"}, 2 + 2),
+        (None, "WARNING: CPU: 0", {"one", "two", "three"}, 1 + 3),
     ],
 )
 def test_kernel_reports_and_crashes_are_returned(
-    crash: bool, reported: str, programs: set[str], monkeypatch: pytest.MonkeyPatch
+    end: Exception | None,
+    reported: str,
+    programs: set[str],
+    guests: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Of each program that prints, a failed test runs again in a guest of its own."""
+    opened = []
+
     @contextmanager
     def guest(*_: object) -> Iterator[Guest]:
-        yield Guest(crash)
+        opened.append(Guest(end))
+        yield opened[-1]
 
     monkeypatch.setattr(run, "program_guest", guest)
     ran, reports = run.run_selftests(
         cast(Target, None), [Path(f"/{n}") for n in ("one", "two", "three")]
     )
-    assert reports[0] == reported
+    assert (reports[0], len(opened)) == (reported, guests)
     assert {each.test.program for each in ran} == programs
 
 

@@ -30,6 +30,8 @@ class Actor(Server):
         self._slots = native_engine.Slots()
         self._driver: Driver | None = None
         self._programs: Programs | None = None
+        # The relay of the last program of the user, see vm.guest.shell.
+        self._relay = 0
         self._handlers = {
             "fork": self._fork,
             "submit": self._submit,
@@ -116,10 +118,13 @@ class Actor(Server):
         from vm.guest import shell
 
         shell.mount_exports(mounts, links)
+        if self._relay:
+            # It has sent its last frame, and has the port open until it ends.
+            os.waitpid(self._relay, 0)
         port = Port.named(stream)
-        relay = shell.start(port.fileno(), words, environment, size)
+        self._relay = shell.start(port.fileno(), words, environment, size)
         port.close()
-        return relay, 0, None
+        return self._relay, 0, None
 
     def _mount_programs(self, mounts: list[list[Any]], links: list[list[str]]) -> Outcome:
         from vm.guest import programs

@@ -58,7 +58,8 @@ def run(
 ) -> int:
     """Run a program with our input, output and errors; its exit code as a shell reports it.
 
-    Raises TimedOut, and what a failed call raises (Machine.call) if the guest ends first.
+    Raises TimedOut, after which the guest cannot run another, and what a failed call raises
+    (Machine.call) if the guest ends first.
     """
     since = machine.console.position()
     source, output, errors = descriptors

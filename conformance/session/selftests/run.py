@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,36 +73,41 @@ def _alone(target: Target, directory: Path, test: Selftest, reports: list[str]) 
 def _in_guest(
     target: Target, directory: Path, commands: Sequence[Sequence[str]], reports: list[str]
 ) -> list[Selftest]:
-    """The tests of programs in one guest, until it crashes; ``reports`` gets the kernel's."""
+    """The tests of programs until the guest crashes; ``reports`` gets the kernel's.
+
+    All are in one guest, but for those after a program that does not end.
+    """
     tests: list[Selftest] = []
-    try:
-        with program_guest(target, directory) as guest:
-            for command in commands:
-                for test in _tests(guest, *command):
-                    tests.append(test)
-            reports += [each.text for each in guest.reports()]
-    except GuestCrashed as error:
-        reports.append(str(error))
+    left = list(commands)
+    while left:
+        try:
+            with program_guest(target, directory) as guest:
+                with suppress(TimedOut):
+                    while left:
+                        for test in tests_of(guest, *left.pop(0)):
+                            tests.append(test)
+                reports += [each.text for each in guest.reports()]
+        except GuestCrashed as error:
+            reports.append(str(error))
+            break
     return tests
 
 
-def _tests(guest: ProgramGuest, program: str, *options: str) -> Iterator[Selftest]:
+def tests_of(guest: ProgramGuest, program: str, *options: str) -> Iterator[Selftest]:
     """The tests of a program; one that does not end has tests without a result.
 
-    Raises GuestCrashed after them.
+    Raises TimedOut and GuestCrashed after them: no other program can run in the guest.
     """
     slowness = guest.machine.slowness
     deadline = Deadline(_PROGRAM_S * slowness, f"end of {program}")
     with tempfile.TemporaryFile() as output, Path(os.devnull).open("rb") as nothing:
         descriptors = (nothing.fileno(), output.fileno(), output.fileno())
-        crash: GuestCrashed | None = None
+        lost: TimedOut | GuestCrashed | None = None
         try:
             guest.run([f"./{program}", *options], descriptors=descriptors, deadline=deadline)
-        except TimedOut:
-            pass
-        except GuestCrashed as error:
-            crash = error
+        except (TimedOut, GuestCrashed) as error:
+            lost = error
         output.seek(0)
         yield from read_selftests(program, output.read().decode(errors="replace"))
-    if crash is not None:
-        raise crash
+    if lost is not None:
+        raise lost
