@@ -9,22 +9,15 @@ reason that survivors.toml gives.
 from __future__ import annotations
 
 import argparse
-import difflib
-import json
-import os
-import re
 import sys
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
-from typing import Any, NoReturn
+from typing import Any
 
 from conformance.cases.case import Isolation, Tier
 from conformance.cases.variants import Variant, all_variants
@@ -32,23 +25,16 @@ from conformance.client.user_events import UserEvents
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import UNEXPECTED
 from conformance.runner.guest_setup import ACTOR, text_of, write_file
-from conformance.session.options import apply_defaults, default_options
-from conformance.session.pool.worker_process import start
-from conformance.session.target.target import Target, resolve
+from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker
 from host.temporary_directories import scratch
-from kernels.errors import KernelTrouble
 from tests.bench import reasons
-from tests.bench.guests import tree_of
-from tests.bench.mutation.mutants import PARAMETERS, Instrumented, Mutant
+from tests.bench.mutation.image import built
+from tests.bench.mutation.mutants import PARAMETERS, Mutant
+from tests.bench.mutation.spread import spread
 
-SOURCE = Path("kernel/trace/trace_events_user.c")
 SURVIVORS = Path(__file__).with_name("survivors.toml")
 UNEXPLAINED = "unexplained"
-_ERROR = re.compile(rf"{SOURCE}:(\d+):\d+: error")
-_ATTEMPTS = 8
-# Seconds without a result after which the processes are given up.
-_SILENT_S = 600.0
 
 
 class Mutants:
@@ -107,46 +93,17 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds to judge one mutant")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    mutants, target = _built(options.out)
+    mutants, target = built(options.out)
     chosen = options.only or [each.number for each in mutants]
     if options.sample:
         chosen = sorted(Random(options.seed).sample(chosen, options.sample))
     with scratch() as directory:
         reaching = _reaching(target, directory / "reach")
         log = options.out / "judged.jsonl"
-        guests = _Guests(
-            target, directory / "judge", partial(_judged, mutants, reaching, options.limit)
-        )
-        found = list(guests.work(chosen, log))
+        judge = partial(_judged, mutants, reaching, options.limit)
+        judging = partial(_in_guest, target, judge)
+        found = list(spread(judging, directory / "judge", chosen, log))
     return int(not _print(mutants, found))
-
-
-def _built(out: Path) -> tuple[list[Mutant], Target]:
-    """The mutants that compile, and the image that has them."""
-    text = (tree_of("6.12") / SOURCE).read_text()
-    without: frozenset[int] = frozenset()
-    for _ in range(_ATTEMPTS):
-        made = Instrumented(text, without)
-        patch = out / "machine_made.patch"
-        names = f"a/{SOURCE}", f"b/{SOURCE}"
-        lines = difflib.unified_diff(text.splitlines(True), made.text.splitlines(True), *names)
-        patch.write_text("".join(lines))
-        try:
-            options = default_options(kernel="6.12", patch=[str(patch)])
-            apply_defaults(options)
-            target = resolve(options)
-        except KernelTrouble as error:
-            bad = {int(line) for line in _ERROR.findall(str(error))}
-            if not bad:
-                raise
-            mutated = made.text.splitlines()
-            numbers = {
-                int(n) for line in bad for n in re.findall(r"uevt_is\((\d+)\)", mutated[line - 1])
-            }
-            without |= {each.line for each in made.mutants if each.number in numbers}
-        else:
-            return made.mutants, target
-    raise SystemExit("the mutants do not compile")
 
 
 def _variants(target: Target) -> list[Variant]:
@@ -165,9 +122,9 @@ def _variants(target: Target) -> list[Variant]:
 def _reaching(target: Target, directory: Path) -> Mapping[int, list[Variant]]:
     """The variants that reach each mutant, the fastest of the quick tier first."""
     variants = _variants(target)
-    guests = _Guests(target, directory, partial(_reach, variants))
+    reach = partial(_in_guest, target, partial(_reach, variants))
     found: dict[int, list[tuple[float, int]]] = {}
-    for at, seconds, numbers in guests.work(range(len(variants))):
+    for at, seconds, numbers in spread(reach, directory, range(len(variants))):
         for number in numbers:
             found.setdefault(number, []).append((seconds, at))
     return {
@@ -177,6 +134,19 @@ def _reaching(target: Target, directory: Path) -> Mapping[int, list[Variant]]:
         ]
         for number, each in found.items()
     }
+
+
+def _in_guest(
+    target: Target,
+    perform: Callable[[Mutants, int], Any],
+    directory: Path,
+    share: Sequence[int],
+) -> Iterator[Any]:
+    """What ``perform`` returns for each item, in one guest."""
+    guest = Mutants(target, directory)
+    with closing(guest.worker):
+        for item in share:
+            yield perform(guest, item)
 
 
 def _reach(variants: Sequence[Variant], guest: Mutants, at: int) -> tuple[int, float, list[int]]:
@@ -218,55 +188,6 @@ def _judged(
     seconds = round(time.monotonic() - began, 2)
     counts = {"tried": tried, "reaching": len(variants), "seconds": seconds}
     return {"number": number, "mutant": str(mutants[number - 1]), **noticed, **counts}
-
-
-@dataclass(frozen=True, slots=True)
-class _Guests:
-    """Processes with a guest each, which do the same for a share of the items."""
-
-    target: Target
-    directory: Path
-    perform: Callable[[Mutants, int], Any]
-
-    def work(self, todo: Sequence[int], log: Path | None = None) -> Iterator[Any]:
-        """What ``perform`` returns for each item, as it comes, also appended to a file."""
-        guests = os.cpu_count() or 1
-        pids, left = [], list[Connection]()
-        for name in range(guests):
-            serve = partial(self._serve, self.directory / str(name), todo[name::guests])
-            pid, connection = start(serve, left)
-            pids.append(pid)
-            left.append(connection)
-        while left:
-            if not (some := wait(left, _SILENT_S)):
-                raise SystemExit(f"no mutant was judged for {_SILENT_S:g} s")
-            for ready in some:
-                assert isinstance(ready, Connection)
-                try:
-                    item = ready.recv()
-                except EOFError:
-                    left.remove(ready)
-                    continue
-                if log is not None:
-                    with log.open("a") as file:
-                        file.write(json.dumps(item) + "\n")
-                yield item
-        ends = [os.waitpid(pid, 0)[1] for pid in pids]
-        if any(ends):
-            raise SystemExit("a process failed: the results are not all")
-
-    def _serve(self, directory: Path, share: Sequence[int], parent: Connection) -> NoReturn:
-        try:
-            guest = Mutants(self.target, directory)
-            with closing(guest.worker):
-                for item in share:
-                    parent.send(self.perform(guest, item))
-            sys.stdout.flush()
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(1)
 
 
 def _print(mutants: Sequence[Mutant], found: Sequence[Mapping[str, Any]]) -> bool:

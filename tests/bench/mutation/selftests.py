@@ -1,0 +1,119 @@
+"""`python -m tests.bench.mutation.selftests`: which mutants upstream's own tests notice.
+
+Mutants and image are those of `tests.bench.mutation`.  Each mutant is judged in a guest by all test
+programs of the tree, as kselftest runs them; a mutant is noticed if a test fails that passes
+without one, or if the kernel reports something, and again in a new guest: some of the tests fail by
+chance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from conformance.session.program_guest import ProgramGuest, program_guest
+from conformance.session.selftests.ktap import Result
+from conformance.session.selftests.programs import compile_selftests
+from conformance.session.selftests.run import tests_of
+from conformance.session.target.target import Target
+from host.temporary_directories import scratch
+from tests.bench.guests import tree_of
+from tests.bench.mutation.image import built
+from tests.bench.mutation.mutants import PARAMETERS
+from tests.bench.mutation.spread import spread
+from vm.errors import GuestCrashed
+from vm.shell.relay import TimedOut
+
+
+class _Judge:
+    """A guest of the image, replaced after each deviation."""
+
+    def __init__(self, target: Target, programs: Sequence[Path]) -> None:
+        self._target = target
+        self._programs = programs
+        self._guest: ProgramGuest | None = None
+        self._open = ExitStack()
+        self._passed = frozenset[str]()
+        self._passed = self.passed(0)[0]
+
+    def passed(self, mutant: int) -> tuple[frozenset[str], str]:
+        """The tests that pass while a mutant acts, none if it is 0; what the kernel reports."""
+        if self._guest is None:
+            work = self._programs[0].parent
+            self._guest = self._open.enter_context(program_guest(self._target, work))
+        guest = self._guest
+        guest.run(["/bin/sh", "-c", f"echo {mutant} >{PARAMETERS}/mutant"])
+        passed = set()
+        try:
+            for program in self._programs:
+                for test in tests_of(guest, program.name):
+                    passed |= {test.id} if test.result is Result.OK else set()
+            reports = [each.text for each in guest.reports()]
+        except TimedOut:
+            reports = ["a program did not end"]
+        except GuestCrashed as error:
+            reports = [str(error)]
+        return frozenset(passed), "; ".join(reports)
+
+    def noticed(self, mutant: int) -> str:
+        """The tests that fail because of a mutant, or the reports; "" if nothing does."""
+        found = ""
+        for _ in range(2):
+            passed, report = self.passed(mutant)
+            found = ", ".join(sorted(self._passed - passed)) or report
+            if not found:
+                break
+            self.close()
+        return found
+
+    def close(self) -> None:
+        """End the guest."""
+        self._open.close()
+        self._guest = None
+
+
+def _judged(
+    target: Target, programs: Sequence[Path], _: Path, share: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    judge = _Judge(target, programs)
+    try:
+        for number in share:
+            began = time.monotonic()
+            noticed = judge.noticed(number)
+            seconds = round(time.monotonic() - began, 2)
+            yield {"number": number, "noticed": noticed, "seconds": seconds}
+    finally:
+        judge.close()
+
+
+def main() -> int:
+    """Judge the mutants and print how many are noticed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.mutation.selftests")
+    parser.add_argument("--out", type=Path, required=True, help="a directory for the results")
+    parser.add_argument("--sample", type=int, default=0, help="so many mutants, chosen by chance")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--only", type=int, nargs="+", metavar="N", help="only these mutants")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    mutants, target = built(options.out)
+    chosen = options.only or [each.number for each in mutants]
+    if options.sample:
+        chosen = sorted(Random(options.seed).sample(chosen, options.sample))
+    with scratch() as directory:
+        programs = compile_selftests(tree_of("6.12"), directory, ["-static"])
+        judged = partial(_judged, target, programs)
+        found = list(spread(judged, directory, chosen, options.out / "selftests.jsonl"))
+    noticed = sum(bool(each["noticed"]) for each in found)
+    sys.stdout.write(f"selftests kernel=6.12 mutants={len(found)} noticed={noticed}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
