@@ -8,7 +8,6 @@ reason that survivors.toml gives.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections import Counter
@@ -16,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from conformance.cases.case import Isolation, Tier
@@ -29,7 +27,7 @@ from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker
 from host.temporary_directories import scratch
 from tests.bench import reasons
-from tests.bench.mutation.image import built
+from tests.bench.mutation.image import built, chosen, parser
 from tests.bench.mutation.mutants import PARAMETERS, Mutant
 from tests.bench.mutation.spread import spread
 
@@ -85,24 +83,17 @@ class Mutants:
 
 def main() -> int:
     """Judge the mutants and print the survivors; the exit code is 1 if one is unexplained."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.mutation")
-    parser.add_argument("--out", type=Path, required=True, help="a directory for the results")
-    parser.add_argument("--sample", type=int, default=0, help="so many mutants, chosen by chance")
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--only", type=int, nargs="+", metavar="N", help="only these mutants")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds to judge one mutant")
-    options = parser.parse_args()
+    arguments = parser("python -m tests.bench.mutation")
+    arguments.add_argument("--limit", type=float, default=60.0, help="seconds to judge one mutant")
+    options = arguments.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     mutants, target = built(options.out)
-    chosen = options.only or [each.number for each in mutants]
-    if options.sample:
-        chosen = sorted(Random(options.seed).sample(chosen, options.sample))
     with scratch() as directory:
         reaching = _reaching(target, directory / "reach")
         log = options.out / "judged.jsonl"
         judge = partial(_judged, mutants, reaching, options.limit)
         judging = partial(_in_guest, target, judge)
-        found = list(spread(judging, directory / "judge", chosen, log))
+        found = list(spread(judging, directory / "judge", chosen(options, mutants), log))
     return int(not _print(mutants, found))
 
 

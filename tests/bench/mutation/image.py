@@ -1,10 +1,13 @@
-"""The image that has all mutants."""
+"""The image that has all mutants, and the choice of some."""
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 from conformance.session.options import apply_defaults, default_options
 from conformance.session.target.target import Target, resolve
@@ -43,3 +46,21 @@ def built(out: Path) -> tuple[list[Mutant], Target]:
         else:
             return made.mutants, target
     raise SystemExit("the mutants do not compile")
+
+
+def parser(prog: str) -> argparse.ArgumentParser:
+    """The arguments that choose mutants, and where results go."""
+    found = argparse.ArgumentParser(prog=prog)
+    found.add_argument("--out", type=Path, required=True, help="a directory for the results")
+    found.add_argument("--sample", type=int, default=0, help="so many mutants, chosen by chance")
+    found.add_argument("--seed", default="1")
+    found.add_argument("--only", type=int, nargs="+", metavar="N", help="only these mutants")
+    return found
+
+
+def chosen(options: argparse.Namespace, mutants: Sequence[Mutant]) -> list[int]:
+    """The numbers of the chosen mutants."""
+    numbers = options.only or [each.number for each in mutants]
+    if options.sample:
+        numbers = sorted(Random(options.seed).sample(numbers, options.sample))
+    return list(numbers)

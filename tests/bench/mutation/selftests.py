@@ -8,14 +8,12 @@ chance.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from conformance.session.program_guest import ProgramGuest, program_guest
@@ -25,7 +23,7 @@ from conformance.session.selftests.run import tests_of
 from conformance.session.target.target import Target
 from host.temporary_directories import scratch
 from tests.bench.guests import tree_of
-from tests.bench.mutation.image import built
+from tests.bench.mutation.image import built, chosen, parser
 from tests.bench.mutation.mutants import PARAMETERS
 from tests.bench.mutation.spread import spread
 from vm.errors import GuestCrashed
@@ -95,21 +93,14 @@ def _judged(
 
 def main() -> int:
     """Judge the mutants and print how many are noticed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.mutation.selftests")
-    parser.add_argument("--out", type=Path, required=True, help="a directory for the results")
-    parser.add_argument("--sample", type=int, default=0, help="so many mutants, chosen by chance")
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--only", type=int, nargs="+", metavar="N", help="only these mutants")
-    options = parser.parse_args()
+    options = parser("python -m tests.bench.mutation.selftests").parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     mutants, target = built(options.out)
-    chosen = options.only or [each.number for each in mutants]
-    if options.sample:
-        chosen = sorted(Random(options.seed).sample(chosen, options.sample))
     with scratch() as directory:
         programs = compile_selftests(tree_of("6.12"), directory, ["-static"])
         judged = partial(_judged, target, programs)
-        found = list(spread(judged, directory, chosen, options.out / "selftests.jsonl"))
+        log = options.out / "selftests.jsonl"
+        found = list(spread(judged, directory, chosen(options, mutants), log))
     noticed = sum(bool(each["noticed"]) for each in found)
     sys.stdout.write(f"selftests kernel=6.12 mutants={len(found)} noticed={noticed}\n")
     return 0
