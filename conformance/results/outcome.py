@@ -90,7 +90,6 @@ class SkipReason(StrEnum):
 
     NOT_BUILT = "not_built", "the kernel was built without user_events"
     CONFIG = "config", "the kernel lacks an option that these cases need"
-    GUEST_SIZE = "guest_size", "the guest has too few CPUs or too little memory"
     HOST_TOOL = "host_tool", "a program that these cases need is missing on the host"
     MODULE = "module", "no helper module was built for this kernel: it is none of the catalog's"
     RUNNING_KERNEL = "running_kernel", "these cases need a kernel of their own, not the running one"
