@@ -30,7 +30,8 @@ class EditedKernel:
         # Hard links: only the edited file becomes another one.
         shutil.copytree(tree, self._tree, symlinks=True, copy_function=os.link)
         self._text = (tree / _EDITED).read_text(encoding="utf-8")
-        self._numbers = itertools.count(1)
+        # Others than of earlier measurements, whose kernels are in the store.
+        self._numbers = itertools.count(int(time.time()))
         self._objects.mkdir()
         shutil.copy(config, self._objects / ".config")
         self._make("olddefconfig")
