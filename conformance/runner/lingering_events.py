@@ -14,6 +14,7 @@ from conformance.client import tracefs
 from conformance.client.executor import Deadline
 from conformance.listing.names import plain_names
 from conformance.ops.calls import Call
+from conformance.ops.decoding.file_views import named_by
 from conformance.results.case_result import ENABLERS, LEFTOVER, CaseResult, Evidence, Mismatch
 from conformance.results.outcome import OUTCOME_OF, Blame, Level, Outcome
 from conformance.runner.guest import Channel
@@ -76,8 +77,14 @@ class LingeringEvents:
 
     @property
     def overdue(self) -> bool:
-        """Whether an event has been there for so long that it is worth a wait."""
-        return any(each.age.expired for each in self._seen.values())
+        """Whether an event has been there for so long that it is worth a wait.
+
+        One whose name is not generated always is: the next case would take it for its own.
+        """
+        return any(
+            seen.age.expired or named_by(line.encode("latin-1")) is None
+            for line, seen in self._seen.items()
+        )
 
     def forget(self) -> None:
         """Nothing is left, or what is left has been judged."""

@@ -150,7 +150,7 @@ class PreparedGuest:
 
     @property
     def overdue(self) -> bool:
-        """Whether events have been there for so long that they are worth a wait."""
+        """Whether events are worth a wait before the next case, see LingeringEvents."""
         return self._lingering.overdue
 
     def _reset(self) -> None:

@@ -137,6 +137,16 @@ def test_event_that_stays_for_long_is_a_failure_after_any_case() -> None:
     assert len(guest.booted) == 1
 
 
+def test_event_that_the_next_case_would_show_is_waited_for_at_once() -> None:
+    guest = Keeping()
+    runner = running(guest)
+    perform(runner, "a.one", then=lambda: guest.show("u:test u32 count\n", reads=3))
+    assert runner.take_other_results() == []
+    assert guest.waits == [5.0]
+    perform(runner, "a.two", then=lambda: guest.show("u:test\n"))
+    assert [each.id for each in runner.take_other_results()] == ["a.two.leftover"]
+
+
 def test_event_is_waited_for_before_its_guest_is_replaced() -> None:
     guest = Keeping()
     runner = running(guest, fresh_guests=True)
@@ -152,7 +162,7 @@ def test_waits_get_shorter_and_end() -> None:
     guest = Keeping()
     runner = running(guest)
     for number in range(10):
-        perform(runner, f"a.c{number}", then=lambda: guest.show("u:e\n"))
+        perform(runner, f"a.c{number}", then=lambda: guest.show("u:t00001_e\n"))
         perform(runner, "a.global", case=GLOBAL)
     found = [each.id for each in runner.take_other_results()]
     assert found == [f"a.c{number}.leftover" for number in range(5)]

@@ -85,11 +85,11 @@ def _own_lines(data: bytes, prefix: bytes) -> bytes:
     if not prefix:
         return data
     lines = (line for line in data.split(b"\n") if not _TOTALS.fullmatch(line))
-    return b"".join(line + b"\n" for line in lines if _named_by(line) in (prefix, None))
+    return b"".join(line + b"\n" for line in lines if named_by(line) in (prefix, None))
 
 
-def _named_by(line: bytes) -> bytes | None:
-    """The start of a generated name, None for any other line."""
+def named_by(line: bytes) -> bytes | None:
+    """The start of a generated name, None for any other line: every program sees that."""
     found = _GENERATED.match(line)
     return None if found is None else found[1]
 
