@@ -226,7 +226,9 @@ class Workshop:
         before = objects.last_patched
         edited = self._edited(entry, recipe, objects)
         with applying.applied(entry.patches, tree, self._store, before) as patched:
-            differing = None if edited is None else (*edited, *patched.differing)
+            differing = None
+            if edited is not None:
+                differing = tuple(dict.fromkeys((*edited, *patched.differing)))
             settled = differing is not None and objects.configured(recipe.wanted, differing)
             with objects.recording(recipe, tree, patched):
                 try:
@@ -253,7 +255,7 @@ class Workshop:
         return self._trees.copy_of(entry.source).changed(last.revision, recipe.revision)
 
     def _source(self, entry: KernelEntry, recipe: Recipe, objects: ObjectsDirectory) -> str:
-        """What tells the source of a build from others that modules are built from."""
+        """Identify the source that modules see: edits inside the kernel do not change it."""
         if entry.source.kind != TREE:
             return recipe.revision
         inside = partial(module_abi.inside, objects=str(objects.path))

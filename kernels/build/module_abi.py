@@ -53,7 +53,7 @@ def digest(
 
 
 def inside(file: str, objects: str) -> bool:
-    """Whether a file is compiled into the kernel and nothing else.
+    """Whether modules depend on a file through the kernel's symbols alone.
 
     A file that others include, or that generates a header (kernel/bounds.c), has no object.
     """

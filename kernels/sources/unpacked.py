@@ -49,7 +49,7 @@ class SourceTrees:
         return tree if tree is not None and tree.is_dir() else None
 
     def copy_of(self, source: Source) -> WorkTree:
-        """The copy of a user's tree, whose contents are its revisions."""
+        """The copy of a user's tree; a revision is the id of its content."""
         return WorkTree(source, self._store, self._progress)
 
     def resolve(self, entry: KernelEntry) -> Offer:

@@ -30,7 +30,7 @@ class EditedKernel:
         # Hard links: only the edited file becomes another one.
         shutil.copytree(tree, self._tree, symlinks=True, copy_function=os.link)
         self._text = (tree / _EDITED).read_text(encoding="utf-8")
-        # Others than of earlier measurements, whose kernels are in the store.
+        # From the time on: the store has the kernels of earlier measurements.
         self._numbers = itertools.count(int(time.time()))
         self._objects.mkdir()
         shutil.copy(config, self._objects / ".config")

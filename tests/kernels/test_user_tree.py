@@ -204,3 +204,19 @@ def test_patch_is_applied_to_the_copy_only(
     assert make.seen.startswith("VERSION = 7\n")
     assert (store.sources / entry.source.package / "Makefile").read_text() == MAKEFILE
     assert everything(tree) == before
+
+
+def test_patched_file_that_is_edited_differs_once(
+    tree: Path, store: Store, make: FakeMake, tmp_path: Path
+) -> None:
+    lines = [f"line {number}\n" for number in range(9)]
+    (tree / "kernel/fork.c").write_text("".join(lines))
+    context = " ".join(["", *lines[1:4]]), " ".join(["", *lines[5:8]])
+    hunk = f"@@ -2,7 +2,7 @@\n{context[0]}-line 4\n+line four\n{context[1]}"
+    (tmp_path / "four.patch").write_text(f"--- a/kernel/fork.c\n+++ b/kernel/fork.c\n{hunk}")
+    request = Request(tree=tree, patches=(tmp_path / "four.patch",))
+    ensure(request.entry(store), store)
+    (tree / "kernel/fork.c").write_text("".join([*lines, "line 9\n"]))
+    steps: list[Step] = []
+    ensure(request.entry(store), store, progress=steps.append)
+    assert steps[-1].phase.endswith("1 file differs from the last build (kernel/fork.c)")

@@ -118,9 +118,10 @@ class Actor(Server):
         from vm.guest import shell
 
         shell.mount_exports(mounts, links)
-        if self._relay:
+        last, self._relay = self._relay, 0
+        if last:
             # It has sent its last frame, and has the port open until it ends.
-            os.waitpid(self._relay, 0)
+            os.waitpid(last, 0)
         port = Port.named(stream)
         self._relay = shell.start(port.fileno(), words, environment, size)
         port.close()

@@ -121,8 +121,9 @@ def run_to_end(
         with suppress(OSError):
             failed(error)
     finally:
-        # It ends already: a signal would only cut `finish` short.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        # It ends already: a signal would only cut `finish` short, one that has come is handled now.
+        with suppress(KeyboardInterrupt):
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         with suppress(BaseException):
             finish()
         with suppress(OSError, ValueError):

@@ -54,7 +54,8 @@ class Ran:
 def run_selftests(target: Target, programs: Sequence[Path]) -> tuple[list[Ran], list[str]]:
     """Run the programs one after another in one guest, as kselftest does; with kernel reports.
 
-    They lie in one directory, which is /host.  Raises VmError, OSError.
+    After a program that does not end, the others run in a new one.  They lie in one directory,
+    which is /host.  Raises VmError, OSError.
     """
     directory = programs[0].parent
     reports: list[str] = []

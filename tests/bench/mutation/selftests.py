@@ -8,6 +8,7 @@ chance.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from conformance.session.selftests.ktap import Result
 from conformance.session.selftests.programs import compile_selftests
 from conformance.session.selftests.run import tests_of
 from conformance.session.target.target import Target
+from host.deadline import Deadline
 from host.temporary_directories import scratch
 from tests.bench.guests import tree_of
 from tests.bench.mutation.image import built, chosen, parser
@@ -28,6 +30,9 @@ from tests.bench.mutation.mutants import PARAMETERS
 from tests.bench.mutation.spread import spread
 from vm.errors import GuestCrashed
 from vm.shell.relay import TimedOut
+
+# Seconds to write the parameter.
+_CHOICE_S = 60.0
 
 
 class _Judge:
@@ -38,16 +43,31 @@ class _Judge:
         self._programs = programs
         self._guest: ProgramGuest | None = None
         self._open = ExitStack()
-        self._passed = frozenset[str]()
-        self._passed = self.passed(0)[0]
+        self._passed, wrong = self.passed(0)
+        if wrong:
+            raise SystemExit(f"without a mutant: {wrong}")
 
-    def passed(self, mutant: int) -> tuple[frozenset[str], str]:
-        """The tests that pass while a mutant acts, none if it is 0; what the kernel reports."""
+    def _choose(self, mutant: int) -> ProgramGuest:
+        """A guest in which a mutant acts."""
         if self._guest is None:
             work = self._programs[0].parent
             self._guest = self._open.enter_context(program_guest(self._target, work))
-        guest = self._guest
-        guest.run(["/bin/sh", "-c", f"echo {mutant} >{PARAMETERS}/mutant"])
+        guest, command = self._guest, f"echo {mutant} >{PARAMETERS}/mutant"
+        deadline = Deadline(_CHOICE_S, "choice of a mutant")
+        with Path(os.devnull).open("rb") as nothing:
+            descriptors = (nothing.fileno(), 1, 2)
+            if guest.run(["sh", "-c", command], descriptors=descriptors, deadline=deadline):
+                raise SystemExit(f"mutant {mutant} cannot be chosen")
+        return guest
+
+    def passed(self, mutant: int) -> tuple[frozenset[str], str]:
+        """The tests that pass while a mutant acts, none if it is 0; what else is wrong."""
+        try:
+            guest = self._choose(mutant)
+        except (TimedOut, GuestCrashed):
+            # Of the last mutant, which no test noticed.
+            self.close()
+            guest = self._choose(mutant)
         passed = set()
         try:
             for program in self._programs:
