@@ -25,10 +25,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.orders")
     parser.add_argument("--kernel", default="6.12")
     parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--first", type=int, default=1, metavar="SEED")
     arguments = parser.parse_args()
     words = "--kernel", arguments.kernel, "--tier", "full", "--quiet"
     own, found = _outcomes(*words), 0
-    for seed in range(1, arguments.count + 1):
+    for seed in range(arguments.first, arguments.first + arguments.count):
         shuffled = _outcomes(*words, "--shuffle", str(seed))
         differ = sorted(id for id in {**own, **shuffled} if own.get(id) != shuffled.get(id))
         found += len(differ)
