@@ -83,15 +83,21 @@ def _in_guest(
     while left:
         try:
             with program_guest(target, directory) as guest:
-                with suppress(TimedOut):
-                    while left:
-                        for test in tests_of(guest, *left.pop(0)):
-                            tests.append(test)
+                # One by one: those before a crash count.
+                for test in _until_one_hangs(guest, left):
+                    tests.append(test)
                 reports += [each.text for each in guest.reports()]
         except GuestCrashed as error:
             reports.append(str(error))
             break
     return tests
+
+
+def _until_one_hangs(guest: ProgramGuest, left: list[Sequence[str]]) -> Iterator[Selftest]:
+    """The tests of programs, which are taken from ``left``, up to one that does not end."""
+    with suppress(TimedOut):
+        while left:
+            yield from tests_of(guest, *left.pop(0))
 
 
 def tests_of(guest: ProgramGuest, program: str, *options: str) -> Iterator[Selftest]:
