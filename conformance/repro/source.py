@@ -24,6 +24,10 @@ _WIDTH = 92
 # The beginning of the names of a program's events.
 _PREFIX = re.compile(r"\bt\d{5}_")
 _MODULE = re.compile(r"/sys/module/(\w+)/")
+# The directory of files that programs of the host write.
+_FILES = re.compile(r"/tmp/t\d{5}_files")  # noqa: S108
+# Programs that a shell executes, also through `stdbuf -oL`.
+_EXECUTED = re.compile(r"(?:\bexec|-oL) ([a-z][\w-]*)")
 # A word with its space; spaces in literals do not end it.
 _WORD = re.compile(r'(?:"(?:\\.|[^"\\])*"|struct |[^" ])+ ?| ')
 _TRACEFS = "/sys/kernel/tracing"
@@ -50,7 +54,6 @@ _FEATURES = (
     ),
     ("hist", f'access("{_TRACEFS}/events/sched/sched_switch/hist", F_OK)', "CONFIG_HIST_TRIGGERS"),
     ("snapshot", f'access("{_TRACEFS}/snapshot", F_OK)', "CONFIG_TRACER_SNAPSHOT"),
-    ("exec perf ", 'system("command -v perf >/dev/null")', "the program perf"),
 )
 # What programs that call ioctl(2) need: the condition by which it is missing, and its releases.
 _STATUS_PAGE = ("!has_status_page()", "5.18 to 6.3")
@@ -218,6 +221,11 @@ class _Source:
         for used, missing, option in _FEATURES:
             if re.search(used, body):
                 checks += _unable(missing, f"needs {option}")
+        for program in sorted(set(_EXECUTED.findall(body))):
+            missing = f'system("command -v {program} >/dev/null")'
+            checks += _unable(missing, f"needs the program {program}")
+        for place in sorted(set(_FILES.findall(body))):
+            checks += _unable(f'system("rm -rf {place}")', f"cannot remove {place}")
         for module in sorted(set(_MODULE.findall(body))):
             missing = f'access("/sys/module/{module}", F_OK)'
             checks += _unable(missing, f"needs the kernel module {module}")

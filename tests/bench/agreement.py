@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,7 @@ _STRICT = ("-Wall", "-Wextra", "-Werror", "-O1", "-static", "-s")
 _BATCH = 60
 _SECONDS = 150
 _LEFT = "crash"
+_UNANSWERED = re.compile("undecided|needs the program .*")
 # Outcomes of cases whose programs exit 0.
 _EXPECTED = CONFORMING | {Outcome.XFAIL}
 
@@ -84,13 +86,17 @@ class Row:
         return self.ended == ("0" if self.outcome in _EXPECTED else "1")
 
     @property
-    def undecided(self) -> bool:
-        """Whether the kernel took another allowed course than recorded."""
-        return self.ended == "4" and "undecided" in self.printed
+    def unanswered(self) -> str:
+        """Why there is no answer: the kernel took another allowed course, or a program is missing.
+
+        The guest has busybox only.  "" if there is one.
+        """
+        found = _UNANSWERED.search(self.printed) if self.ended == "4" else None
+        return found[0] if found else ""
 
     def __str__(self) -> str:
-        word = "  undecided" if self.undecided else "" if self.agrees else "  DISAGREES"
-        return f"{self.case:<60} {self.outcome:<8} {self.ended}{word}"
+        word = "" if self.agrees else self.unanswered or "DISAGREES"
+        return f"{self.case:<60} {self.outcome:<8} {self.ended}  {word}".rstrip()
 
 
 @dataclass(slots=True)
@@ -266,15 +272,16 @@ def _report(kernel: str, rows: Sequence[Row], none: Mapping[str, str], table: Pa
     lines += [f"{case:<60} no program: {reason}" for case, reason in sorted(none.items())]
     if table is not None:
         table.write_text("".join(f"{line}\n" for line in lines))
-    undecided = sum(row.undecided for row in rows)
-    wrong = [row for row in rows if not row.agrees and not row.undecided]
+    unanswered = Counter(row.unanswered for row in rows if row.unanswered)
+    wrong = [row for row in rows if not row.agrees and not row.unanswered]
     for row in wrong:
         sys.stdout.write(f"{row}\n{row.printed}\n")
     surfaces = Counter(row.case.partition(".")[0] for row in rows)
     agreeing = Counter(row.case.partition(".")[0] for row in rows if row.agrees)
     for surface, number in sorted(surfaces.items()):
         sys.stdout.write(f"{surface:<20} {agreeing[surface]:>5} of {number}\n")
-    words = f"{len(rows)} programs, {len(wrong)} disagree, {undecided} undecided"
+    words = f"{len(rows)} programs, {len(wrong)} disagree"
+    words += "".join(f", {number} {why}" for why, number in sorted(unanswered.items()))
     words += f"; {len(none)} cases without a program"
     sys.stdout.write(f"{kernel}: {words}\n")
     return int(bool(wrong))

@@ -3,9 +3,11 @@ static bool asked_again(int number)
 {
 	while (load(&state->turn) == number && load(&state->wanted) <= load(&state->posted))
 		usleep(500);
+	if (load(&state->turn) != number)
+		return false;
 	state->length = -1;
 	errno = 0;
-	return load(&state->turn) == number;
+	return true;
 }
 
 /* Repeat a call until it answers as expected, or for ten seconds. */
