@@ -236,7 +236,7 @@ class Workshop:
                     why = ""
                     if seed is not None and differing is not None:
                         why = reason(entry.kernel_id, seed, differing, options)
-                    kbuild.build(entry, why, options)
+                    kbuild.build(entry, why, differing, options)
                 except BuildFailed as error:
                     raise self._blame(error, entry) from error
             return module_abi.digest(

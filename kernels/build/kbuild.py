@@ -93,13 +93,22 @@ class Kbuild:
         file = self._objects / ".config"
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
-    def build(self, entry: KernelEntry, why: str = "", options: Collection[str] = ()) -> None:
+    def build(
+        self,
+        entry: KernelEntry,
+        why: str = "",
+        files: Collection[str] | None = (),
+        options: Collection[str] = (),
+    ) -> None:
         """Build the image on all available processors; `why` is reported at the end.
 
-        `options` are those that changed.
+        `files` and `options` are those that changed since the last build; None is unknown.
         """
         fresh = not (self._objects / "vmlinux").exists()
-        expected = entry.needs.objects if fresh else stale_objects(self._objects, options)
+        expected = entry.needs.objects if fresh else None
+        if not fresh and files is not None:
+            sources = (self._tree / file for file in files)
+            expected = stale_objects(self._objects, sources, options)
         deadline = Deadline(BUILD_S, f"compiling {entry.kernel_id}")
         # Those of an interrupted build stay.
         self._compiled = self._begun = compiled_objects(self._objects) if fresh else 0

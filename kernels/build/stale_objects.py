@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
-from functools import cache
+import os
+from collections.abc import Iterable
 from pathlib import Path
-
-# "source_kernel/fork.o := …" and "deps_kernel/fork.o := …" in a file of commands.
-_NAMES = re.compile(r"^source_\S+ := (.+)$|^ +(\S+)", re.MULTILINE)
-_OPTION = re.compile(r"\$\(wildcard include/config/(\w+)\)")
 
 
 def compiled_objects(objects: Path) -> int:
@@ -17,26 +12,16 @@ def compiled_objects(objects: Path) -> int:
     return sum(1 for _ in objects.rglob(".*.o.cmd"))
 
 
-def stale_objects(objects: Path, options: Collection[str]) -> int:
-    """The number of objects that are older than one of their sources, or depend on an option.
+def stale_objects(objects: Path, files: Iterable[Path], options: Iterable[str]) -> int:
+    """The number of objects that depend on one of the changed files or options ("CONFIG_A").
 
-    `options` have changed since ("CONFIG_A").  Headers that make will generate are not foreseen.
+    `files` are sources, as make names them.  Headers that make will generate are not foreseen.
     """
-    changed = {option.removeprefix("CONFIG_") for option in options}
-
-    @cache
-    def time_of(name: str) -> int:
-        file = objects / name  # an absolute name stays
-        return file.stat().st_mtime_ns if file.is_file() else 0
-
-    def stale(commands: Path) -> bool:
-        target = commands.with_name(commands.name[1:].removesuffix(".cmd"))
-        if not target.is_file():
-            return True
-        text = commands.read_text(encoding="utf-8", errors="replace")
-        if changed and not changed.isdisjoint(_OPTION.findall(text)):
-            return True
-        made = target.stat().st_mtime_ns
-        return any(time_of(source or name) > made for source, name in _NAMES.findall(text))
-
-    return sum(map(stale, objects.rglob(".*.o.cmd")))
+    changed = set(map(os.fsencode, files))
+    for option in options:
+        # As in "$(wildcard include/config/A)".
+        changed.add(f"include/config/{option.removeprefix('CONFIG_')})".encode())
+    return sum(
+        not changed.isdisjoint(commands.read_bytes().split())
+        for commands in objects.rglob(".*.o.cmd")
+    )
