@@ -41,6 +41,7 @@ def exit_status(case: str, abi: str, directory: Path) -> int:
     ("case", "abi", "status"),
     [
         ("enable.fork_follows.4", "", 0),
+        ("tasks.exec_keeps_the_index.thread", "", 0),
         ("eprobe.signed_byte", "", 0),
         ("eprobe.signed_byte", FIXED, 1),
     ],
