@@ -64,9 +64,12 @@ def alike_lines(one: CaseResult, others: Sequence[CaseResult]) -> list[str]:
         each.id if each.outcome is one.outcome else f"{each.id} ({each.outcome})" for each in others
     ]
     number = counted(len(others), "more case")
-    text = f"the same difference as {one.id} in {number}:"
+    # Cases that no guest ran: a few names will do.
+    error = one.outcome is Outcome.ERROR
+    text = f"the same {'error' if error else 'difference'} as {one.id} in {number}:"
+    most = _MOST_SENTENCES if error else _MOST_ALIKE
     if len(others) > _MOST_SENTENCES or not all(each.sentence for each in others):
-        return wrapped(f"{text} {', '.join(first(ids, _MOST_ALIKE))}", indent=2, hanging=2)
+        return wrapped(f"{text} {', '.join(first(ids, most))}", indent=2, hanging=2)
     sentences = [one_line(f"{id}: {each.sentence}") for id, each in zip(ids, others, strict=True)]
     lines = [line for each in sentences for line in wrapped(each, indent=4, hanging=2)]
     return [*wrapped(text, indent=2, hanging=2), *lines]

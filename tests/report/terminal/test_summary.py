@@ -160,11 +160,19 @@ def test_the_functions_that_decide_deviating_cases_are_ranked() -> None:
     assert f"{title}: user_event_put 2 of 2, user_free 2 of 3" in shown
 
 
-def test_a_run_that_fails_for_one_reason_has_one_block() -> None:
-    shown = lines(run(*(case(f"write.n{n}", Outcome.FAIL, reason=f"E{n}") for n in range(200))))
-    same = "  the same difference as write.n0 in 199 more cases: write.n1, write.n2, write.n3,"
+@pytest.mark.parametrize(
+    ("outcome", "same", "most"),
+    [
+        (Outcome.FAIL, "the same difference as write.n0 in 199 more cases: write.n1,", 30),
+        (Outcome.ERROR, "the same error as write.n0 in 199 more cases: write.n1,", 20),
+    ],
+)
+def test_a_run_that_fails_for_one_reason_has_one_block(
+    outcome: Outcome, same: str, most: int
+) -> None:
+    shown = lines(run(*(case(f"write.n{n}", outcome, reason="E") for n in range(200))))
     assert same in str(shown)
-    assert len(shown) < 30
+    assert len(shown) < most
 
 
 def test_the_number_of_repeated_runs_is_named() -> None:
