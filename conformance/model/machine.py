@@ -291,8 +291,29 @@ def _unique(worlds: Sequence[World]) -> list[World]:
     """
     if len(worlds) == 1:
         return list(worlds)
+    _forget_ids(worlds)
+    if len(set(map(_outline, worlds))) == len(worlds):
+        return list(worlds)
     states = dict.fromkeys(map(frozen, worlds))
     return list(worlds[:1]) if len(states) == 1 else list(map(thawed, states))
+
+
+def _outline(world: World) -> object:
+    """What most states differ in: much less than all of a state."""
+    events = ((event.serial, event.references) for event in world.table.events)
+    return tuple(map(type, world.pending)), tuple(events)
+
+
+def _forget_ids(worlds: Sequence[World]) -> None:
+    """Forget in every state the ids that one of the states does not know.
+
+    They allow more then, and become equal: most differ in nothing else.
+    """
+    unknown = [each.table.ids_unknown_since for each in worlds]
+    least = min((since for since in unknown if since is not None), default=None)
+    for world, since in zip(worlds, unknown, strict=True):
+        if least is not None and since != least:
+            world.table.forget_ids(least)
 
 
 def _distinct(answers: list[Answer]) -> list[Answer]:

@@ -111,6 +111,20 @@ def test_many_events_are_unregistered_and_registered_again(started: Model) -> No
         assert register(started, number) == {""}
 
 
+def test_ids_that_may_be_reused_do_not_multiply_states(started: Model) -> None:
+    register(started, 0, slot=4)
+    unregister(started, 0, slot=4)
+    performed(started, ops.Close("p1", 4))
+    removed = copied(started.world)
+    while removed.pending:
+        removed.apply(removed.pending[0])
+    started._worlds.append(removed)
+    register(started, 1)
+    assert len(started.states()) == 2
+    started.settle()
+    assert not started.is_ambiguous
+
+
 def test_work_on_the_named_event_still_counts(started: Model) -> None:
     for number in range(EVENTS):
         register(started, number)

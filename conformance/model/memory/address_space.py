@@ -170,10 +170,10 @@ class AddressSpace:
                 page.store(position, data[done + position - start :][:1])
             done += stop - start
 
-    def _unknown(self, number: int, start: int, stop: int) -> frozenset[int]:
+    def _unknown(self, number: int, start: int, stop: int) -> set[int]:
         entry = self.entries.get(number)
         if entry is None or entry.page is None or not entry.page.unknown:
-            return frozenset()
+            return set()
         return entry.page.unknown.intersection(range(start, stop))
 
     def readable(self, address: int, length: int) -> int:
@@ -224,7 +224,7 @@ class AddressSpace:
             if entry.present() is None:
                 entry.page = Page()
             elif entry.page is not None and not entry.shared:
-                entry.page = Page(bytearray(entry.page.content), entry.page.unknown)
+                entry.page = entry.page.copy()
             entry.exclusive = True
         assert entry.page is not None
         return entry.page
@@ -284,7 +284,7 @@ class AddressSpace:
             page = entry.present() or Page()
             if page.content[start:stop] != part and not (entry.exclusive or entry.shared):
                 # The parent or child of a fork may have the same page.
-                page = Page(bytearray(page.content), page.unknown)
+                page = page.copy()
             entry.page = page
             page.store(start, part)
 

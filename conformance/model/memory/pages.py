@@ -21,7 +21,12 @@ class Page:
     """
 
     content: bytearray = field(default_factory=lambda: bytearray(PAGE_SIZE))
-    unknown: frozenset[int] = frozenset()
+    # Not frozen: the bytes of a state show whether pages share an object.
+    unknown: set[int] = field(default_factory=set)
+
+    def copy(self) -> Page:
+        """Another page with the same content."""
+        return Page(bytearray(self.content), set(self.unknown))
 
     def store(self, start: int, data: bytes) -> None:
         """Store bytes, which are known from then on."""

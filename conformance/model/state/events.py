@@ -25,6 +25,8 @@ from conformance.model.text.jhash import bucket, bucket_bits
 
 DEFAULT_MAX_EVENTS = 32768
 _FIRST_ID = 1 << 32
+# Of events whose ids are unknown, by serial.
+_UNKNOWN_ID = 1 << 48
 _NAME_MAX = 255
 # TRACE_EVENT_TYPE_MAX
 _LAST_ID = 65535
@@ -206,7 +208,8 @@ class EventTable:
         """Remove an event and free its index and id."""
         del self._by_serial[event.serial]
         self._by_name[event.name].remove(event)
-        heappush(self._freed_ids, event.id)
+        if self.ids_unknown_since is None:
+            heappush(self._freed_ids, event.id)
         self._indexes.free(event.index)
 
     def register(self, raw: str, flags: int, *, capable: bool) -> Event:
@@ -274,14 +277,22 @@ class EventTable:
 
     def _take_id(self) -> int:
         """trace_output.c:register_trace_event(): the lowest free id, or a new one."""
-        known = self.ids_unknown_since is None
-        if self._freed_ids and self.profile.has("ids_reused") and known:
+        if self._freed_ids and self.profile.has("ids_reused"):
             return heappop(self._freed_ids)
         self._ids_used += 1
         return _FIRST_ID + self._ids_used
 
+    def forget_ids(self, since: int) -> None:
+        """Forget which ids events from a serial on have."""
+        self.ids_unknown_since = since
+        self._ids_used, self._freed_ids = 0, []
+        for event in self._by_serial.values():
+            if event.serial >= since:
+                event.id = _UNKNOWN_ID + event.serial
+
     def _add(self, event: Event) -> None:
-        event.id = self._take_id()
+        known = self.ids_unknown_since is None
+        event.id = self._take_id() if known else _UNKNOWN_ID + event.serial
         # It may have any id that no event had.
         self.reused = {id: serial for id, serial in self.reused.items() if serial is not None}
         self.created += 1

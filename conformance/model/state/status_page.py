@@ -63,8 +63,8 @@ class StatusPage:
         self._bytewise = profile.generation is not Generation.BIT_STATUS
         # rfc-v1 does not clear the page (trace_events_user_init: kmalloc): the byte of an event is
         # random until the first probe is attached or detached.
-        unset = frozenset(range(PAGE_SIZE if profile.generation is Generation.RFC_V1 else 0))
-        self.content = [Page(unknown=unset) for _ in range(pages(profile))]
+        unset = range(PAGE_SIZE if profile.generation is Generation.RFC_V1 else 0)
+        self.content = [Page(unknown=set(unset)) for _ in range(pages(profile))]
 
     def set_status(self, index: int, status: int) -> None:
         """Store the EVENT_STATUS_* bits of an event."""

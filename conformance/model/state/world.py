@@ -123,12 +123,11 @@ class World:
 
     def register(self, raw: str, flags: int, *, capable: bool) -> Event:
         """user_event_parse_cmd(): find or create an event.  Raises Errno and RawReturn."""
-        created, since = self.table.created, self.table.ids_unknown_since
-        if since is None and self._removes_later():
-            self.table.ids_unknown_since = created
+        created = self.table.created
         event = self.table.register(raw, flags, capable=capable)
-        if self.table.created == created:
-            self.table.ids_unknown_since = since
+        known = self.table.ids_unknown_since is None
+        if known and self.table.created > created and self._removes_later():
+            self.table.forget_ids(created)
         return event
 
     def _removes_later(self) -> bool:

@@ -95,7 +95,7 @@ def map_memory(world: World, process: Process, operation: ops.Mmap) -> Answer:
 def _map_device(world: World, process: Process, operation: MapDevice) -> Answer:
     memory = process.memory
     numbers = memory.free_pages(operation.address, PAGE_SIZE)
-    page = Page(unknown=frozenset(range(PAGE_SIZE)))
+    page = Page(unknown=set(range(PAGE_SIZE)))
     memory.map_frames(numbers, [page], Entry(mmap.PROT_READ | mmap.PROT_WRITE, shared=True))
     return Answer(operation.address)
 
