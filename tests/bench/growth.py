@@ -22,7 +22,7 @@ _LIMIT_S = 3600.0
 _SAMPLE_S = 0.25
 # Enough cases that starting the guests is a small part.
 _SOME = ("-k", "write. or delete.", "--tier", "full")
-_KERNELS = ("6.12", "7.3", "6.1", "6.1-bpf-iter", "6.1-byte-status", "6.1-two-pages")
+_KERNELS = ("6.12", "7.3", "6.1", "6.1-bpf-iter", "6.1-byte-status", "6.1-two-pages", "7.2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def _runs() -> Mapping[str, Mapping[int, tuple[str, ...]]]:
         "guests": {n: (*one, "--guests", str(n), "--repeat", "4") for n in (1, 2, 3, 4)},
         "kernels": {
             n: (*_SOME, *(word for k in _KERNELS[:n] for word in ("--kernel", k)))
-            for n in (1, 2, 4, 6)
+            for n in (1, 2, 4, 7)
         },
     }
 
