@@ -218,7 +218,7 @@ class PostMortem:
             why += "; its console was silent"
             hint = f"check that {name} is a kernel for this machine with a console on {CONSOLE}"
         failed = BootFailed(
-            f"no agent after a boot of {name} (reached phase {boot.phase}): {why}",
+            f"{name} did not boot (last phase: {boot.phase}): {why}",
             phase=boot.phase,
             hint=hint,
         )
