@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TextIO
@@ -87,6 +88,13 @@ def is_terminal(stream: TextIO, environment: Mapping[str, str]) -> bool:
     return stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
 
 
+def discard(stream: TextIO) -> None:
+    """Send what a stream has buffered, and what follows, to /dev/null: its reader has gone."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
+
+
 class Outlet:
     """A stream that is flushed after every text; a reader that goes away is ignored.
 
@@ -105,6 +113,7 @@ class Outlet:
             self._stream.write(self._escape(text))
             self._stream.flush()
         except BrokenPipeError:
+            discard(self._stream)
             self._stream = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,8 @@ WITHOUT_USER_EVENTS = "6.12-without-user-events"
 # GitHub would annotate its workflow with every run that these tests make.
 for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
     os.environ.pop(_name, None)
+# A shell starts background jobs with SIGINT ignored, and tests interrupt commands by it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 _KERNEL_FIXTURES = {"built_kernel", "kernel_without_user_events"}
 
 

@@ -104,7 +104,10 @@ def test_interrupt_leaves_nothing(built_kernel: BuiltKernel, tmp_path: Path) -> 
         assert process.stdout is not None
         begun, alive = process.stdout.readline(), naming(str(tmp_path))
         process.send_signal(signal.SIGINT)
-        assert process.wait(SECONDS) == 130
+        try:
+            assert process.wait(SECONDS) == 130
+        finally:
+            process.kill()
     assert (begun, alive != []) == (b"begun\n", True)
     assert naming(str(tmp_path)) == []
 

@@ -14,6 +14,7 @@ from conformance.cli.command_tree import commands_of
 from conformance.cli.examples import epilog
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from host.text import discard
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 
 # The module of each command, imported when it is used.
@@ -64,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, Ending.BUILD_FAILED, style)
     except BrokenPipeError:
         # The reader of our output is gone, and may have missed an error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         return _SIGPIPE_EXIT
     except (KernelsError, OSError) as error:
         return _fail(error, Ending.HOST, style)

@@ -7,12 +7,12 @@ the verdict.  A session that ends well without a verdict is an error.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Sequence
 
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.options import value_of
+from host.text import discard
 
 _WITHOUT_VERDICT = (Ending.USAGE, Ending.HOST, Ending.BUILD_FAILED, Ending.INTERRUPTED)
 
@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output has gone; pytest does the same.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         return 1
     if witness.code is not None:
         return witness.code

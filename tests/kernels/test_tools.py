@@ -56,13 +56,13 @@ def test_ccache_without_a_writable_cache_is_ignored(fake: Path, links: Path, ans
 
 
 def test_ccache_has_the_environment_of_make(
-    fake: Path, links: Path, monkeypatch: pytest.MonkeyPatch
+    fake: Path, links: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """XDG variables may determine its cache and settings."""
-    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("NOT_MAKES", "/relative/../..")
     write_script(fake, 'test -z "$NOT_MAKES" && echo "$XDG_CACHE_HOME/ccache"')
-    assert ccache.in_front(links)["XDG_CACHE_HOME"] == "/xdg"
+    assert ccache.in_front(links)["XDG_CACHE_HOME"] == str(tmp_path)
 
 
 def test_ccache_changes_neither_key_nor_make(store: Store, make: FakeMake, fake: Path) -> None:
