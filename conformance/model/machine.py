@@ -287,7 +287,8 @@ def _distinct_pending(world: World, kinds: Kinds, names: frozenset[str] | None) 
 def _unique(worlds: Sequence[World]) -> list[World]:
     """The states without duplicates.
 
-    They become copies: equal texts of a state may be one object or several, which its bytes show.
+    Unless their outlines differ, they become copies: equal texts of a state may be one object or
+    several, which its bytes show.
     """
     if len(worlds) == 1:
         return list(worlds)
