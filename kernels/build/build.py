@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -34,14 +34,6 @@ FETCHING = "sources"
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Toolset:
-    """A source revision and a compiler: with the entry, these determine a recipe."""
-
-    revision: str
-    toolchain: Toolchain
-
-
 def ensure(
     entry: KernelEntry,
     store: Store,
@@ -66,41 +58,32 @@ def ensure(
         if entry.source.kind == TREE:
             # All builds of a user's tree share one copy.
             locks.enter_context(store.lock(entry.source.package, what, progress))
-        toolset = shop.prepare(entry, revision)
+        chosen = shop.choose(entry, revision)
         if entry.source.kind == TREE:
             # The tree may have been edited while this process waited: build what was read now.
-            entry = replace(entry, revision=toolset.revision)
-        recipe = _recipe(entry, toolset)
+            entry = replace(entry, revision=chosen)
+        toolchain = Toolchain.of_host()
+        recipe = Recipe(
+            package=entry.source.package,
+            revision=chosen,
+            wanted=entry.wanted,
+            patches=entry.patches_digest,
+            compiler=toolchain.version,
+            make=entry.make,
+        )
         objects = objects_of(entry, recipe, store)
         locks.enter_context(store.lock(objects.lock_name, what, progress))
-        try:
-            return _built(entry, recipe, toolset, store, shop)
-        except KeyboardInterrupt:
-            progress(Step(objects.kept(entry.kernel_id)))
-            raise
-
-
-def _recipe(entry: KernelEntry, toolset: Toolset) -> Recipe:
-    return Recipe(
-        package=entry.source.package,
-        revision=toolset.revision,
-        wanted=entry.wanted,
-        patches=entry.patches_digest,
-        compiler=toolset.toolchain.version,
-        make=entry.make,
-    )
-
-
-def _built(
-    entry: KernelEntry, recipe: Recipe, toolset: Toolset, store: Store, workshop: Workshop
-) -> BuiltKernel:
-    if store.load(entry, recipe.key) is None:
-        store.publish(recipe, workshop.make(entry, recipe))
-    store.remember(entry, recipe, toolset.toolchain.stamp)
-    kernel = store.load(entry, recipe.key)
-    if kernel is None:
-        raise StoreUnusable(store.root, f"{entry.kernel_id} vanished during publication")
-    return kernel
+        if store.load(entry, recipe.key) is None:
+            try:
+                store.publish(recipe, shop.make(entry, recipe))
+            except KeyboardInterrupt:
+                progress(Step(objects.kept(entry.kernel_id)))
+                raise
+        store.remember(entry, recipe, toolchain.stamp)
+        kernel = store.load(entry, recipe.key)
+        if kernel is None:
+            raise StoreUnusable(store.root, f"{entry.kernel_id} vanished during publication")
+        return kernel
 
 
 def tree_of(entry: KernelEntry, recipe: Recipe, store: Store) -> Path:
@@ -168,21 +151,19 @@ class Workshop:
         if tree and at_hand and entry.patches:
             applying.check(entry.patches, tree, self._store)
 
-    def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
-        """Choose the source: `revision` if its tree is in the store.
+    def choose(self, entry: KernelEntry, revision: str | None) -> str:
+        """The revision to build: `revision` if its tree is in the store.
 
-        Raises SourceUnavailable, UnknownRevision.
+        The copy of a user's tree is updated.  Raises SourceUnavailable, UnknownRevision.
         """
-        toolchain = Toolchain.of_host()
         if entry.source.kind == TREE:
-            copy = self._trees.copy_of(entry.source)
-            return Toolset(copy.follow(entry.needs.tree_mib), toolchain)
+            return self._trees.copy_of(entry.source).follow(entry.needs.tree_mib)
         if revision and self._trees.path(entry.source, revision).is_dir():
-            return Toolset(revision, toolchain)
+            return revision
         with self._store.lock(FETCHING, f"looking for {entry.source}", self._progress):
             offer = self._trees.resolve(entry)
         self._offers[offer.version] = offer
-        return Toolset(offer.version, toolchain)
+        return offer.version
 
     def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
         """Build the kernel of a recipe; its objects directory is locked.

@@ -125,8 +125,7 @@ def prepared(
     workshop, recipe = Workshop(store, progress), store.recipe(kernel)
     entry = replace(entry, revision=recipe.revision)
     workshop.check(entry, recipe.revision)
-    toolset = workshop.prepare(entry, recipe.revision)
-    if toolset.revision != recipe.revision:
+    if workshop.choose(entry, recipe.revision) != recipe.revision:
         raise UserMistake(
             f"{entry.source} was edited after {entry.kernel_id} was built", "run it again"
         )

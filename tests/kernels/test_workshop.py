@@ -83,8 +83,8 @@ def test_failed_make_shows_its_last_lines_and_keeps_the_log(store: Store, make: 
 
 def test_missing_source_tree_is_resolved_again(store: Store) -> None:
     shop = Workshop(store, silent)
-    assert shop.prepare(ENTRY, "9.9.3-1").revision == "9.9.3-1"
-    assert shop.prepare(ENTRY, "9.9.2-1").revision == "9.9.4-1"
+    assert shop.choose(ENTRY, "9.9.3-1") == "9.9.3-1"
+    assert shop.choose(ENTRY, "9.9.2-1") == "9.9.4-1"
 
 
 def test_a_variant_is_made_from_the_patched_tree_of_its_base(store: Store, make: FakeMake) -> None:
