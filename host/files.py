@@ -64,17 +64,18 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def sweep(directory: Path) -> None:
-    """Remove what killed writers left in a directory."""
-    for left in directory.glob(f"{TEMPORARY}*"):
+def sweep(directory: Path, prefix: str = TEMPORARY) -> None:
+    """Remove files and directories with that prefix, unless a living owner holds their lock."""
+    for left in directory.glob(f"{prefix}*"):
         with suppress(OSError):
-            if left.is_dir() and not left.is_symlink():
-                shutil.rmtree(left)
-                continue
-            descriptor = os.open(left, os.O_RDONLY | os.O_CLOEXEC)
+            # Neither wait for a writer of a FIFO, nor follow a link that another user created.
+            descriptor = os.open(left, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                left.unlink()
+                if left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink()
             finally:
                 os.close(descriptor)
 

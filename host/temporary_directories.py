@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from host import files
+
 _PREFIX = "uevt-scratch-"
 
 
@@ -34,27 +36,16 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
 
 def sweep(parent: Path) -> None:
     """Remove the directories of killed owners."""
-    for left in parent.glob(f"{_PREFIX}*"):
-        with suppress(OSError):
-            held = _open(left)
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(left, ignore_errors=True)
-            finally:
-                os.close(held)
+    files.sweep(parent, _PREFIX)
 
 
 def _locked(parent: Path) -> tuple[Path, int]:
     while True:
         directory = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         with suppress(FileNotFoundError):
-            held = _open(directory)
+            held = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
             fcntl.flock(held, fcntl.LOCK_EX)
             # Otherwise another process swept it before it was locked.
             if directory.exists():
                 return directory, held
             os.close(held)
-
-
-def _open(directory: Path) -> int:
-    return os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
