@@ -20,7 +20,7 @@ from kernels.catalog.entries import NEWEST, Source
 from kernels.errors import SourceUnavailable
 from kernels.sources.download import Broken, Download, NotThere
 from kernels.sources.offers import Offer
-from kernels.sources.tarball_names import order, tarball_of, wants
+from kernels.sources.tarball_names import newest_first
 from kernels.store.store import Store
 from kernels.tools import child_process
 
@@ -76,21 +76,20 @@ class Mirror:
         return found
 
     def _offers_in(self, directory: str, source: Source) -> tuple[Offer, ...]:
-        versions: dict[str, tuple[tuple[int, ...], str, str]] = {}
-        for digest, name in _LINE.findall(self._checksums(directory)):
-            match = tarball_of(name)
-            # Of both compressions, take the smaller.
-            if match and name.endswith(".xz") and wants(source, match):
-                versions[match[1]] = (order(match), name, digest)
-        newest_first = sorted(versions.items(), key=lambda item: item[1][0], reverse=True)
+        # Of both compressions, take the smaller.
+        digests = {
+            name: digest
+            for digest, name in _LINE.findall(self._checksums(directory))
+            if name.endswith(".xz")
+        }
         return tuple(
             Offer(
                 source.package,
                 version,
                 fetch_mib=_TARBALL_MIB,
-                fetch=partial(self._fetch, f"{directory}/{name}", digest),
+                fetch=partial(self._fetch, f"{directory}/{name}", digests[name]),
             )
-            for version, (_, name, digest) in newest_first
+            for version, name in newest_first(source, digests).items()
         )
 
     def _checksums(self, directory: str) -> str:

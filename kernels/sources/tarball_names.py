@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from kernels.catalog.entries import NEWEST, Source
 
@@ -10,17 +11,18 @@ _FILE = re.compile(r"linux-((\d+)\.(\d+)(?:\.(\d+))?(?:-rc(\d+))?)\.tar\.(?:gz|x
 _RELEASED = 1 << 30
 
 
-def tarball_of(name: str) -> re.Match[str] | None:
-    """The parts of a tarball's name, the whole version first; None for any other name."""
-    return _FILE.fullmatch(name)
+def newest_first(source: Source, names: Iterable[str]) -> dict[str, str]:
+    """Version to name of the tarballs that belong to a source; of equal versions the last name."""
+    found = {}
+    for name in names:
+        match = _FILE.fullmatch(name)
+        if match and source.series in (NEWEST, f"{match[2]}.{match[3]}"):
+            found[match[1]] = match
+    matches = sorted(found.items(), key=lambda item: _order(item[1]), reverse=True)
+    return {version: match[0] for version, match in matches}
 
 
-def wants(source: Source, match: re.Match[str]) -> bool:
-    """Whether a tarball belongs to a source."""
-    return source.series in (NEWEST, f"{match[2]}.{match[3]}")
-
-
-def order(match: re.Match[str]) -> tuple[int, ...]:
+def _order(match: re.Match[str]) -> tuple[int, ...]:
     """A sort key: release candidates come before the release."""
     major, minor, sublevel, candidate = (match[number] for number in (2, 3, 4, 5))
     return (int(major), int(minor), int(sublevel or 0), int(candidate or _RELEASED))

@@ -13,7 +13,7 @@ from kernels.errors import SourceUnavailable, UserMistake
 from kernels.sources.mirror import KERNEL_ORG, Mirror
 from kernels.sources.mirror import VARIABLE as MIRROR
 from kernels.sources.offers import Offer
-from kernels.sources.tarball_names import named, order, tarball_of, wants
+from kernels.sources.tarball_names import named, newest_first
 from kernels.store.store import Store
 
 VARIABLE = "UEVT_TARBALLS"
@@ -33,14 +33,10 @@ class Tarballs:
 
     def at_hand(self) -> tuple[Offer, ...]:
         """Every version in the directory, the newest first.  Raises UserMistake."""
-        versions: dict[str, tuple[tuple[int, ...], Path]] = {}
-        for file in _directory_listing():
-            if (match := tarball_of(file.name)) and wants(self._source, match):
-                versions[match[1]] = (order(match), file)
-        newest_first = sorted(versions.items(), key=lambda item: item[1][0], reverse=True)
+        files = {file.name: file for file in _directory_listing()}
         return tuple(
-            Offer(self._source.package, version, fetch_mib=0, fetch=partial(_at, file))
-            for version, (_, file) in newest_first
+            Offer(self._source.package, version, fetch_mib=0, fetch=partial(_at, files[name]))
+            for version, name in newest_first(self._source, files).items()
         )
 
     def updated(self) -> Sequence[Offer]:
