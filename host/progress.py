@@ -14,6 +14,7 @@ QUIET_INTERVAL_S = 15.0
 # The time after which a rate is known well enough to estimate the rest; the usual rate counts as
 # much as this time.
 RATE_S = 10.0
+_PREFIX = "uevt: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,8 @@ def ticking(progress: Progress, deadline: Deadline) -> Callable[[], None]:
 class StreamProgress:
     """Progress on a text stream: one line rewritten in place on a terminal, few lines elsewhere."""
 
-    def __init__(self, stream: TextIO, *, prefix: str = "uevt: ") -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._prefix = prefix
         self._in_place = stream.isatty()
         self._width = 0
         self._last = float("-inf")
@@ -103,7 +103,7 @@ class StreamProgress:
             self._append(step)
 
     def _rewrite(self, step: Step) -> None:
-        text = f"{self._prefix}{step}"
+        text = f"{_PREFIX}{step}"
         if step.phase != self._phase and self._width:
             self._stream.write("\n")
             self._width = 0
@@ -120,7 +120,7 @@ class StreamProgress:
         fresh = step.phase != self._phase
         due = now - self._last >= QUIET_INTERVAL_S and not step.idle
         if fresh or not step.passing or due:
-            self._stream.write(f"{self._prefix}{step}\n")
+            self._stream.write(f"{_PREFIX}{step}\n")
             self._stream.flush()
             self._last = now
         self._phase = step.phase

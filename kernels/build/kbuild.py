@@ -53,12 +53,12 @@ class Kbuild:
         log: Path,
         progress: Progress,
         *,
-        words: Sequence[str] = (),
-        links: Path | None = None,
+        words: Sequence[str],
+        links: Path,
     ) -> None:
         """`words` (NAME=value) go to every make; `links` is the directory for links to ccache."""
         self._words = tuple(words)
-        self._caching = {} if links is None else ccache.in_front(links)
+        self._caching = ccache.in_front(links)
         self._tree = tree
         self._objects = objects
         self._log = log
@@ -96,9 +96,9 @@ class Kbuild:
     def build(
         self,
         entry: KernelEntry,
-        why: str = "",
-        files: Collection[str] | None = (),
-        options: Collection[str] = (),
+        why: str,
+        files: Collection[str] | None,
+        options: Collection[str],
     ) -> None:
         """Build the image on all available processors; `why` is reported at the end.
 
@@ -122,7 +122,7 @@ class Kbuild:
         # module that uses symbols which the kernel lacks.
         shutil.copyfile(self._objects / "vmlinux.symvers", self._objects / "Module.symvers")
 
-    def module(self, directory: Path, deadline: Deadline, symbols: Sequence[Path] = ()) -> None:
+    def module(self, directory: Path, deadline: Deadline, symbols: Sequence[Path]) -> None:
         """Build the modules of a directory in place.  An undefined symbol is an error.
 
         `symbols` are the Module.symvers of other modules whose symbols these may use.

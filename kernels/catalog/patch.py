@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,9 +29,3 @@ class Patch:
         """Everything that determines the patched source."""
         text = "\n".join((self.text, "spatch", *self.places)) if self.semantic else self.text
         return text.encode(**ENCODING)
-
-
-def digest_of_all(patches: Iterable[Patch]) -> str:
-    """sha256 over patches in order; "" for none."""
-    identities = [patch.identity for patch in patches]
-    return hashlib.sha256(b"\0".join(identities)).hexdigest() if identities else ""

@@ -15,11 +15,11 @@ from host.programs import ProgramFailed, output_of
 from kernels.tools import child_process
 
 # CC and HOSTCC of kbuild by default.
-_COMPILERS = ("gcc",)
+_COMPILER = "gcc"
 _ASK_S = 10.0
 
 
-def settings() -> dict[str, str]:
+def _settings() -> dict[str, str]:
     """The environment for ccache, including the places of its cache and settings."""
     own = [name for name in os.environ if name.startswith("CCACHE_")]
     return child_process.inherited([*own, "XDG_CACHE_HOME", "XDG_CONFIG_HOME"])
@@ -28,25 +28,24 @@ def settings() -> dict[str, str]:
 def in_front(directory: Path) -> dict[str, str]:
     """Variables that put ccache in front of the compiler; none if it cannot be used.
 
-    `directory` is for links by the compiler's name.
+    `directory` is for the link by the compiler's name.
     """
     program = shutil.which("ccache")
     if program is None or not _usable(program):
         return {}
     directory.mkdir(parents=True, exist_ok=True)
-    for name in _COMPILERS:
-        link = directory / name
-        if not link.is_symlink() or link.readlink() != Path(program):
-            link.unlink(missing_ok=True)
-            link.symlink_to(program)
-    return {**settings(), "PATH": f"{directory}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    link = directory / _COMPILER
+    if not link.is_symlink() or link.readlink() != Path(program):
+        link.unlink(missing_ok=True)
+        link.symlink_to(program)
+    return {**_settings(), "PATH": f"{directory}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
 
 
 def _usable(program: str) -> bool:
     """Whether its cache is writable; otherwise every compilation would fail."""
     try:
         # As for make, or ccache would name another cache.
-        environment = child_process.environment(**settings())
+        environment = child_process.environment(**_settings())
         named = output_of([program, "--get-config", "cache_dir"], _ASK_S, env=environment)
     except ProgramFailed:
         return False

@@ -54,14 +54,14 @@ def test_a_step_as_text(step: Step, text: str) -> None:
 
 def test_a_terminal_has_one_line_per_phase_rewritten_in_place() -> None:
     stream = Terminal()
-    report = StreamProgress(stream, prefix="")
+    report = StreamProgress(stream)
     report(Step("unpacking the source", passing=True))
     report(Step("building", done=9, passing=True))
     report(Step("building", done=10, passing=True))
     report(Step("building", done=8, passing=False))
     assert stream.getvalue() == (
-        "\runpacking the source\n\rbuilding, 9 objects\rbuilding, 10 objects"
-        "\rbuilding, 8 objects \n"
+        "\ruevt: unpacking the source\n\ruevt: building, 9 objects\ruevt: building, 10 objects"
+        "\ruevt: building, 8 objects \n"
     )
 
 
@@ -95,8 +95,8 @@ def test_log_gets_few_lines(seconds: Iterator[int]) -> None:
 
 def test_waiting_is_one_line_of_a_log(seconds: Iterator[int]) -> None:
     stream = io.StringIO()
-    report = StreamProgress(stream, prefix="")
+    report = StreamProgress(stream)
     for second in seconds:
         holder = "process 7" if second < 40 else "process 8"
         report(Step(f"waiting for {holder}", elapsed_s=second, passing=True, idle=True))
-    assert stream.getvalue() == "waiting for process 7\nwaiting for process 8, 0:40\n"
+    assert stream.getvalue() == ("uevt: waiting for process 7\nuevt: waiting for process 8, 0:40\n")
