@@ -82,21 +82,20 @@ def check(patches: Sequence[Patch], tree: Path, store: Store) -> None:
         _Copy(tree, work, store).apply_all(patches)
 
 
-def touched(patches: Sequence[Patch]) -> tuple[str, ...]:
-    """The files that diffs change, create or delete, relative to the tree.
+def touched(patch: Patch) -> tuple[str, ...]:
+    """The files that a diff changes, creates or deletes, relative to the tree.
 
     Raises BrokenFile (KernelTrouble for the catalog's patches) for a file outside the tree.
     """
-    found: dict[str, None] = {}
-    for patch in patches:
-        try:
-            names = Diff(patch.text).names
-        except Damaged as error:
-            raise _unusable(patch, str(error), "create it again with git diff") from error
-        for name in names:
-            if name != _NOTHING:
-                found[_in_tree(name, patch)] = None
-    return tuple(found)
+    return tuple(dict.fromkeys(_in_tree(name, patch) for name in _names(patch)))
+
+
+def _names(patch: Patch) -> list[str]:
+    """The files as the headers of a diff name them.  Raises what `touched` raises."""
+    try:
+        return [name for name in Diff(patch.text).names if name != _NOTHING]
+    except Damaged as error:
+        raise _unusable(patch, str(error), "create it again with git diff") from error
 
 
 class _Copy:
@@ -124,7 +123,7 @@ class _Copy:
             text = coccinelle.diff_of(patch, self.root, left, self._work)
             patch = Patch(patch.name, text, patch.file)
         _require_prefixes(patch, self.tree)
-        files = touched([patch])
+        files = touched(patch)
         for file in files:
             # A directory in the tree can be a link out of it.
             if not (self.tree / file).parent.resolve().is_relative_to(self.tree.resolve()):
@@ -197,10 +196,7 @@ def _require_prefixes(patch: Patch, tree: Path) -> None:
 
     patch(1) would strip a directory of each.
     """
-    try:
-        names = [name for name in Diff(patch.text).names if name != _NOTHING]
-    except Damaged:
-        return  # `touched` names the line
+    names = _names(patch)
     tops = {PurePosixPath(name).parts[0] for name in names}
     if tops and not tops & {"/", ".."} and all((tree / top).exists() for top in tops):
         why = f"its paths lack the prefixes a/ and b/: {names[0]}"

@@ -154,10 +154,11 @@ def _fragments() -> list[bytes]:
 
 
 def _patch(file: Path) -> None:
-    for touching in touched(series.read(file).patches):
-        path = PurePosixPath(touching)
-        assert not path.is_absolute()
-        assert ".." not in path.parts
+    for patch in series.read(file).patches:
+        for name in touched(patch):
+            path = PurePosixPath(name)
+            assert not path.is_absolute()
+            assert ".." not in path.parts
 
 
 def _patches() -> list[bytes]:

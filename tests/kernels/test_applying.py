@@ -180,7 +180,7 @@ def test_unusable_patch_is_refused(
     ],
 )
 def test_touched_files(text: str, files: set[str]) -> None:
-    assert set(applying.touched([Patch("name", text)])) == files
+    assert set(applying.touched(Patch("name", text))) == files
 
 
 @pytest.mark.parametrize("file", ["a/../../etc/passwd", "/etc/passwd", "passwd"])
