@@ -11,7 +11,7 @@ from pathlib import Path
 
 from host import packages
 from host.progress import Progress, Step, silent
-from host.text import counted
+from host.text import counted, first
 from kernels.build import module_abi
 from kernels.build.kbuild import Kbuild
 from kernels.build.objects import ObjectsDirectory
@@ -114,13 +114,8 @@ def reason(kernel_id: str, since: str, files: Sequence[str], options: Sequence[s
     groups = [(noun, names) for noun, names in (("file", files), ("option", options)) if names]
     counts = [counted(len(names), noun) for noun, names in groups]
     verb = "differs" if len(files) + len(options) == 1 else "differ"
-    named = "; ".join(_first(names) for _, names in groups)
+    named = "; ".join(", ".join(first(names, _NAMED)) for _, names in groups)
     return f"{kernel_id}: {' and '.join(counts)} {verb} from {since} ({named})"
-
-
-def _first(names: Sequence[str]) -> str:
-    listed = ", ".join(names[:_NAMED])
-    return listed + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
 class Workshop:

@@ -52,12 +52,8 @@ class ObjectsDirectory:
     def of(cls, entry: KernelEntry, recipe: Recipe, tree: Path, store: Store) -> ObjectsDirectory:
         """The directory of a recipe; it need not exist."""
         compiler = hashlib.sha256(recipe.compiler.encode()).hexdigest()[:12]
-        return cls.named(store, f"{tree.name}_{compiler}", entry.objects_name)
-
-    @classmethod
-    def named(cls, store: Store, group: str, name: str) -> ObjectsDirectory:
-        """The directory of a name in the group of a source tree and a compiler."""
-        return cls(store.objects / group / name, store.views / group / name)
+        name = f"{tree.name}_{compiler}/{entry.objects_name}"
+        return cls(store.objects / name, store.views / name)
 
     def tree(self, entry: KernelEntry, base: Path) -> Path:
         """The tree that it is built from: a view of the release's, once it has been patched.
@@ -194,15 +190,12 @@ class ObjectsDirectory:
         if not self.path.parent.is_dir():
             return None
         found = []
-        for path in sorted(self.path.parent.iterdir()):
-            last = ObjectsDirectory(path, self.view).last
+        for path in self.path.parent.iterdir():
+            each = ObjectsDirectory(path, self.view.with_name(path.name))
+            last = each.last
             if last is not None and last.key and last.wanted == recipe.wanted:
-                # A patched one serves, an unpatched one is better.
-                found.append((len(last.patched), path.name))
-        if not found:
-            return None
-        name = min(found)[1]
-        return ObjectsDirectory(self.path.with_name(name), self.view.with_name(name))
+                found.append((len(last.patched), path.name, each))
+        return min(found)[2] if found else None
 
     def _discard(self, store: Store) -> None:
         """Remove it, moved first: a killed compiler may still write into it."""

@@ -123,8 +123,8 @@ def test_moved_store_keeps_its_objects(store: Store, tmp_path: Path) -> None:
 
 def test_builds_of_other_patches_do_not_wait(store: Store) -> None:
     ensure(ENTRY, store)
-    configuration = objects(store).parent.name
-    name = ObjectsDirectory.named(store, configuration, "9.9+other").lock_name
+    path = objects(store).with_name("9.9+other")
+    name = ObjectsDirectory(path, view=path).lock_name
     with store.lock(name, "building 9.9+other", silent):
         steps = steps_of(patched(ENTRY), store)
     assert not any(step.idle for step in steps)
@@ -211,7 +211,7 @@ def test_changed_options_are_counted_and_named(store: Store) -> None:
     wanted = ("CONFIG_A=m", "# CONFIG_B is not set", *(f"CONFIG_C{n}=y" for n in range(3)))
     steps = steps_of(replace(ENTRY, wanted=wanted), store)
     assert steps[-1].phase == (
-        "9.9: 4 options differ from the last build (CONFIG_A, CONFIG_C0, CONFIG_C1 and 1 more)"
+        "9.9: 4 options differ from the last build (CONFIG_A, CONFIG_C0, CONFIG_C1, and 1 more)"
     )
     assert steps[-1].expected is None
     assert (objects(store) / "main.o").exists()
