@@ -26,8 +26,11 @@ from kernels.store.built_kernel import BuiltKernel, Product, Recipe
 from kernels.store.store import Store
 from kernels.tools.toolchain import Toolchain, require
 
-# What this module runs; what kbuild runs is in the catalog.
-BUILD_TOOLS = ("make", "setpriv")
+# What kbuild needs, and what runs it.
+BUILD_TOOLS = (
+    *("bc", "bison", "flex", "gcc", "gelf.h", "gzip", "ld", "openssl/evp.h", "stdio.h"),
+    *("make", "setpriv"),
+)
 # The name of the lock under which sources are looked for, fetched and unpacked.
 FETCHING = "sources"
 # How many changed files and options are named.
@@ -101,7 +104,7 @@ def needed_tools(entry: KernelEntry, *, at_hand: bool) -> tuple[str, ...]:
     obtaining = () if at_hand else tools_for(entry.source)
     patching = ("patch",) if entry.patches else ()
     semantic = (TOOL,) if any(patch.semantic for patch in entry.patches) else ()
-    return (*BUILD_TOOLS, *obtaining, *patching, *semantic, *entry.needs.tools)
+    return (*BUILD_TOOLS, *obtaining, *patching, *semantic)
 
 
 def reason(kernel_id: str, since: str, files: Sequence[str], options: Sequence[str]) -> str:

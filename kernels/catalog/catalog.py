@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from host.packages import tools as known_tools
 from host.text import closest
 from host.toml_table import Table, read
 from kernels import kconfig
 from kernels.catalog.entries import (
     ABI_OF_RELEASE,
     DEBIAN_SOURCE,
-    KBUILD_TOOLS,
     NEWEST,
     TARBALL,
     KernelEntry,
@@ -256,12 +254,7 @@ def _patches(table: Table) -> tuple[Patch, ...]:
 
 def _needs(table: Table) -> Needs:
     usual = Needs()
-    tools = table.texts("tools", default=KBUILD_TOOLS)
-    for name in tools:
-        if name not in known_tools():
-            raise table.bad("tools", f"unknown tool {name!r}", "add it to host/packages.txt")
     needs = Needs(
-        tools=tools,
         tree_mib=table.number("tree_mib", default=usual.tree_mib),
         objects_mib=table.number("objects_mib", default=usual.objects_mib),
         objects=table.number("objects", default=usual.objects),

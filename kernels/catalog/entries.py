@@ -23,10 +23,6 @@ ABI_OF_RELEASE = "release"
 _RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?(?:-rc\d+)?")
 _SERIES = re.compile(r"\d+\.\d+")
 
-KBUILD_TOOLS = (
-    *("bc", "bison", "flex", "gcc", "gelf.h", "gzip", "ld", "make", "openssl/evp.h", "stdio.h"),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -54,12 +50,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Requirements on the host: tools (host/packages.txt) and disk space in MiB.
+    """Disk space in MiB, and an estimate of the objects that a build from scratch compiles."""
 
-    `objects` estimates how many objects a build from scratch compiles, for progress.
-    """
-
-    tools: tuple[str, ...] = KBUILD_TOOLS
     tree_mib: int = 1700
     objects_mib: int = 300
     objects: int = 1300

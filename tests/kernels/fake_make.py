@@ -23,7 +23,7 @@ ENTRY = KernelEntry(
     source=Source("debian-source", "linux-source-9.9"),
     wanted=("CONFIG_A=y", "# CONFIG_B is not set"),
     patches=(),
-    needs=Needs(tools=("gcc",), tree_mib=1, objects_mib=1, objects=4),
+    needs=Needs(tree_mib=1, objects_mib=1, objects=4),
     default=True,
 )
 

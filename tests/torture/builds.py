@@ -121,7 +121,7 @@ class Workshop:
             source=Source("tarball", "linux", series="9.9"),
             wanted=_OPTIONS[options],
             patches=_PATCHES[patches],
-            needs=Needs(tools=("gcc",), tree_mib=1, objects_mib=1, objects=3),
+            needs=Needs(tree_mib=1, objects_mib=1, objects=3),
             default=True,
             label=f"+{patches}" if patches else "",
         )
