@@ -132,7 +132,7 @@ class Machine:
 
     `audit` is its AUDIT_ARCH_* (include/uapi/linux/audit.h); `stat_size`, `stat_mode` and
     `stat_owner` are the size of struct stat and the offsets of st_mode and st_uid; `runs_tasks` is
-    whether the machine code of tasks runs on it (vm/guest/task.s).
+    whether the machine code of tasks runs on it (vm/guest/native/tasks.S).
     """
 
     numbers: Mapping[str, int]

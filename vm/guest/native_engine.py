@@ -96,6 +96,16 @@ def drop_request() -> int:
     return number
 
 
+def task_code() -> tuple[bytes, int]:
+    """The code of tasks (native/tasks.S), and where a program starts in it.
+
+    Raises ValueError on machines that have no tasks.
+    """
+    names = ("task_code", "task_program", "task_code_end")
+    code, start, end = (ctypes.addressof(ctypes.c_char.in_dll(_library, name)) for name in names)
+    return ctypes.string_at(code, end - code), start - code
+
+
 class Slots:
     """The descriptors of this process by slot, with the interface of a dict."""
 

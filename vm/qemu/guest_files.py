@@ -52,8 +52,8 @@ def compile_native() -> None:
 
 
 def compile_c(what: str, directory: Path, file: Path, *flags: str) -> None:
-    """Compile the C files of a directory to a program or library.  Raises NotCompiled."""
-    code = [str(source) for source in sorted(directory.glob("*.c"))]
+    """Compile the sources in a directory to a program or library.  Raises NotCompiled."""
+    code = [str(source) for source in sorted(directory.glob("*.[cS]"))]
     try:
         output_of(["gcc", *_FLAGS, *flags, "-o", str(file), *code], _COMPILE_S)
     except ProgramFailed as error:
