@@ -9,7 +9,7 @@ from vm.guest import syscalls
 from vm.guest.numbers import NUMBERS
 
 _SYS_SETUP, _SYS_ENTER = 425, 426
-_SYS_MMAP, _SYS_MUNMAP = NUMBERS["mmap"], NUMBERS["munmap"]
+_SYS_CLOSE, _SYS_MMAP, _SYS_MUNMAP = (NUMBERS[name] for name in ("close", "mmap", "munmap"))
 #: include/uapi/linux/io_uring.h
 _OP_WRITEV, _OP_WRITE = 2, 23
 _ENTER_GETEVENTS = 1
@@ -29,12 +29,10 @@ _MASK = (1 << 64) - 1
 
 def write(descriptor: int, where: int, count: int, offset: int, *, vector: bool) -> tuple[int, int]:
     """(value, errno) of the completion, or of a failed io_uring_setup or mmap."""
-    scratch = syscalls.Scratch(_PAGE)
-    setup = scratch.place(bytes(_PARAMS_SIZE))
-    number, errno = syscalls.syscall(_SYS_SETUP, 1, setup)
+    params = ctypes.create_string_buffer(_PARAMS_SIZE)
+    number, errno = syscalls.syscall(_SYS_SETUP, 1, ctypes.addressof(params))
     if errno:
         return -1, errno
-    params = scratch.bytes_at(setup, _PARAMS_SIZE)
     maps: list[int] = []
     try:
         for place in (0, _OFF_SQES):
@@ -47,11 +45,11 @@ def write(descriptor: int, where: int, count: int, offset: int, *, vector: bool)
         rings, entries = maps
         operation = _OP_WRITEV if vector else _OP_WRITE
         entry = _SQE.pack(operation, 0, 0, descriptor, offset & _MASK, where, count, 0, _TOKEN)
-        return _submit(number, rings, entries, entry, params)
+        return _submit(number, rings, entries, entry, params.raw)
     finally:
         for address in maps:
             syscalls.syscall(_SYS_MUNMAP, address, _PAGE)
-        syscalls.syscall(syscalls.SYS_CLOSE, number)
+        syscalls.syscall(_SYS_CLOSE, number)
 
 
 def _submit(number: int, rings: int, entries: int, entry: bytes, params: bytes) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 from errno import EBADF, EFAULT, EINVAL
@@ -14,13 +15,14 @@ from vm.guest.tasks import CALL32, CALL64, CLONE_FILES, EmptySlot, Task
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from ctypes import Array, c_char
     from typing import Any
 
     from vm.guest.native_engine import Slots
     from vm.guest.serving import Outcome
 
-_SYS_CLOSE = 3
-_SYS_OPENAT = 257
+_SYS_READ, _SYS_WRITE, _SYS_CLOSE, _SYS_OPENAT, _SYS_PIPE2 = 0, 1, 3, 257, 293
+_SYS_PROCESS_VM_READV, _SYS_PROCESS_VM_WRITEV = 310, 311
 _AT_FDCWD = -100 & (1 << 64) - 1
 #: Bytes that fit into a pipe and into a mailbox.
 _PIECE = 4096
@@ -114,9 +116,10 @@ class Driver:
         return value, errno, data
 
     def _peek(self, task: Task, where: int, length: int) -> Outcome:
-        data, errno = syscalls.read_memory(task.tid, where, length)
+        memory = ctypes.create_string_buffer(length)
+        value, errno = _transfer(_SYS_PROCESS_VM_READV, task.tid, where, memory)
         if errno != EFAULT:
-            return (-1, errno, None) if errno else (length, 0, data)
+            return value, errno, None if errno else memory.raw
         data = b""
         while len(data) < length:
             piece, errno = _load(task, where + len(data), min(_PIECE, length - len(data)))
@@ -126,8 +129,9 @@ class Driver:
         return length, 0, data
 
     def _poke(self, task: Task, where: int, content: str) -> Outcome:
-        value, errno = syscalls.write_memory(task.tid, where, bytes.fromhex(content))
-        return value, errno, None
+        data = bytes.fromhex(content)
+        memory = ctypes.create_string_buffer(data, len(data))
+        return *_transfer(_SYS_PROCESS_VM_WRITEV, task.tid, where, memory), None
 
     def _put_fd(self, task: Task, where: int, slot: int) -> Outcome:
         if slot not in task.slots:
@@ -161,7 +165,7 @@ class Driver:
         if errno:
             return -1, errno, None
         data = bytes.fromhex(content)
-        value, errno = task.call(syscalls.SYS_WRITE, opened, task.place(data), len(data))
+        value, errno = task.call(_SYS_WRITE, opened, task.place(data), len(data))
         task.call(_SYS_CLOSE, opened)
         return value, errno, None
 
@@ -198,6 +202,19 @@ class Driver:
         return 0, 0, None
 
 
+def _transfer(number: int, pid: int, where: int, memory: Array[c_char]) -> tuple[int, int]:
+    """Read or write memory of a process: (count, errno); a partial transfer is EFAULT.
+
+    These calls honour memory protection, unlike /proc/PID/mem.
+    """
+    length = len(memory)
+    # struct iovec: the local one, the remote one.
+    vectors = (ctypes.c_uint64 * 4)(ctypes.addressof(memory), length, where, length)
+    local = ctypes.addressof(vectors)
+    value, errno = syscalls.syscall(number, pid, local, 1, local + 16, 1, 0)
+    return (-1, errno or EFAULT) if value != length else (value, 0)
+
+
 def _load(task: Task, where: int, length: int) -> tuple[bytes, int]:
     """Read a task's memory that process_vm_readv cannot read, such as mapped page frames.
 
@@ -205,12 +222,12 @@ def _load(task: Task, where: int, length: int) -> tuple[bytes, int]:
     """
     task.clear()
     ends = task.place(bytes(8))
-    task.call(syscalls.SYS_PIPE2, ends, 0)
+    task.call(_SYS_PIPE2, ends, 0)
     reader, writer = struct.unpack("ii", task.bytes_at(ends, 8))
-    taken, errno = task.call(syscalls.SYS_WRITE, writer, where, length)
+    taken, errno = task.call(_SYS_WRITE, writer, where, length)
     content = task.place(bytes(length))
     if errno == 0 and taken == length:
-        task.call(syscalls.SYS_READ, reader, content, length)
+        task.call(_SYS_READ, reader, content, length)
     for descriptor in (reader, writer):
         task.call(_SYS_CLOSE, descriptor)
     return (b"", errno or EFAULT) if taken != length else (task.bytes_at(content, length), 0)

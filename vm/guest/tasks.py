@@ -56,7 +56,8 @@ _MASK = (1 << 64) - 1
 _SECONDS = 600.0
 #: How often to look for the end of a task, in milliseconds.
 _POLL_MS = 1
-_POLL = struct.pack("<qq", 0, 50_000_000)
+#: How long to sleep in one wait for a result: a struct timespec of 50 ms.
+_POLL = (ctypes.c_int64 * 2)(0, 50_000_000)
 
 
 class TaskLost(RuntimeError):
@@ -275,7 +276,7 @@ class Task:
         while (kind := word.value) != 0:
             if time.monotonic() > end:
                 raise TaskLost(f"task {self.tid} does not answer")
-            limit = syscalls.place(_POLL)
+            limit = ctypes.addressof(_POLL)
             syscalls.syscall(_SYS_FUTEX, self.where, _FUTEX_WAIT, kind, limit)
         value = ctypes.c_int64.from_address(self.where + _ANSWER).value
         return (-1, -value) if -4096 < value < 0 else (value, 0)
