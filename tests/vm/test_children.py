@@ -20,15 +20,17 @@ from host.deadline import Deadline
 from tests.vm.actors import GETPID, SECONDS, start_agent
 from vm.agent.agent import Agent
 from vm.agent.channel import Channel
-from vm.errors import ActorDied, CallRefused
+from vm.errors import ActorDied
+from vm.guest import port
 
 _SUPERVISOR = """
 import sys
 from vm.guest import port, supervisor
-port._SECONDS = 0
-port._found = dict([word.split("=") for word in sys.argv[1:]])
-supervisor.open_to_all_users = lambda: {"p1": port._found["p1"]}
-supervisor.Supervisor(port.Port(0)).serve()
+devices = [word.split("=") for word in sys.argv[1:]]
+# The driver adds one port after the other.
+port._search = lambda: port._found.update([devices.pop(0)])
+port.Port.named = classmethod(lambda port, name: port(0))
+supervisor.Supervisor(("p0", "p1", "p2")).serve()
 """
 
 
@@ -57,7 +59,7 @@ class _Terminal:
 
 
 class Host:
-    """An agent with three ports for actors: one appears late, one never."""
+    """An agent with three ports for actors, one of which does not exist."""
 
     def __init__(self) -> None:
         ours, theirs = socketpair()
@@ -118,13 +120,19 @@ def test_end_of_an_actor_is_reported(host: Host) -> None:
     assert host.call("b", ["exit", 3])[0]["value"] == 0
 
 
-def test_port_that_appears_late(host: Host) -> None:
+def test_actor_without_a_port(host: Host) -> None:
     host.spawn("a")
     pid = host.spawn("b")
     assert host.call("b", GETPID)[0]["value"] == pid
-    with pytest.raises(CallRefused, match="no virtio port named 'p3'"):
-        host.spawn("c")
+    (refused,) = host.call("", ["spawn", "c"])
+    assert refused["errno"] == errno.ENODEV
     assert host.call("", ["ping"])[0]["value"] == host.supervisor.pid
+
+
+def test_port_that_never_appears(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(port, "_SECONDS", 0)
+    with pytest.raises(port.PortMissing, match="no virtio port named 'p3'"):
+        port.find("p3")
 
 
 def test_kill_fails(host: Host) -> None:

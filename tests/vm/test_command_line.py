@@ -79,7 +79,7 @@ def test_kernel_command_line(spec: MachineSpec) -> None:
         assert needed in words
     assert kernel.endswith('init="/opt/my python/bin/python3"')
     assert init.startswith("-I -S /")
-    assert init.endswith(" uevt0")
+    assert init.endswith(" uevt0 uevt1 uevt2")
 
 
 def test_appended_arguments_come_before_init(spec: MachineSpec) -> None:

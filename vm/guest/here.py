@@ -98,11 +98,11 @@ def main(directory: str, *given: str) -> None:
     _isolate([directory, sys.base_prefix, os.path.dirname(sys.executable)])
     session = os.getpid()
     try:
-        serve_host(next(iter(ports)), lambda: kill_members(session))
+        serve_host(tuple(ports), lambda: kill_members(session))
     finally:
         if os.getpid() == session:
             kill_members(session)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *sys.argv[2:])
+    main(*sys.argv[1:])

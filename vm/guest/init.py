@@ -1,6 +1,7 @@
-"""Process 1: mount file systems, open the port and serve.
+"""Process 1: mount file systems, open the ports and serve.
 
-Run by the kernel as `python -I -S init.py DIRECTORY PORT`, where DIRECTORY holds the package vm.
+Run by the kernel as `python -I -S init.py DIRECTORY PORT …`, where DIRECTORY holds the package vm
+and the first port is that of the supervisor.
 """
 
 from __future__ import annotations
@@ -52,16 +53,16 @@ def power_off() -> None:
     libc.reboot(linux_reboot_cmd_power_off)
 
 
-def main(directory: str, port_name: str) -> None:
+def main(directory: str, *ports: str) -> None:
     """Serve until the host hangs up."""
     sys.path.insert(0, directory)
     # Before mounting: mounts would hide a checkout below /tmp or /run.
     from vm.guest.supervisor import serve_host
 
     mount_all(directory)
-    serve_host(port_name)
+    serve_host(ports)
     power_off()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 PERFORM, HOST_GONE, NO_MEMORY, TOO_LONG, *_BROKEN = range(9)
 #: The wrong part of a frame, by event.
 BROKEN = dict(zip(_BROKEN, ("magic", "length", "checksum", "payload", "order"), strict=True))
-#: Kinds of calls left to Python.
-SPAWN, OTHER = 13, 14
 _NO_DATA = (1 << 32) - 1
 _SLOTS = 65536
 
@@ -25,7 +23,6 @@ class _PendingCall(ctypes.Structure):
     """The call left to Python."""
 
     _fields_ = (
-        ("kind", ctypes.c_uint64),
         ("length", ctypes.c_uint64),
         ("bytes", ctypes.c_void_p),
     )
@@ -59,16 +56,10 @@ supervise: Callable[[int, int], object] = _library.engine_supervise
 supervises: Callable[[], bool] = _library.engine_supervises
 
 
-def become_actor(device: str) -> None:
-    """Become an actor in a forked child; call serve() next."""
-    _library.engine_become_actor(device.encode())
-    _library.engine_drop_request()
-
-
-def register_port(name: str, device: str) -> bool:
-    """Register the device of a port for spawn; False if the table is full."""
-    known: bool = _library.engine_register_port(name.encode(), device.encode())
-    return known
+def register_port(name: str, device: str) -> None:
+    """Register the device of a port for spawn.  Raises ValueError if the table is full."""
+    if not _library.engine_register_port(name.encode(), device.encode()):
+        raise ValueError(f"no room for port {name!r}")
 
 
 def drain_device(device: str) -> None:
@@ -76,9 +67,9 @@ def drain_device(device: str) -> None:
     _library.engine_drain_device(device.encode())
 
 
-def pending_call() -> tuple[int, bytes]:
-    """Kind and content of the call to perform after PERFORM."""
-    return _pending.kind, ctypes.string_at(_pending.bytes, _pending.length)
+def pending_call() -> bytes:
+    """The call to perform after PERFORM, as JSON with padding."""
+    return ctypes.string_at(_pending.bytes, _pending.length)
 
 
 def append_result(value: int, errno: int, data: bytes | None) -> bool:

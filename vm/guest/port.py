@@ -76,18 +76,12 @@ def inherit(ports: dict[str, int]) -> None:
         _found[name] = f"{_INHERITED}{descriptor}"
 
 
-def open_to_all_users() -> dict[str, str]:
-    """Let unprivileged actors open the ports of their children.
-
-    Returns the devices of all present ports by name.
-    """
-    if any(device.startswith(_INHERITED) for device in _found.values()):
-        # This system may be a guest itself, with virtio ports of the same names.
-        return _found
-    _search()
-    for device in _found.values():
+def open_to_all_users(name: str) -> str:
+    """Let unprivileged actors open a port for their children.  Raises as find()."""
+    device = find(name)
+    if not device.startswith(_INHERITED):
         os.chmod(device, 0o666)
-    return _found
+    return device
 
 
 def _search() -> None:

@@ -64,7 +64,7 @@ class Server:
         try:
             if event == native_engine.TOO_LONG:
                 raise BadCall(f"the reply exceeds {wire.LIMIT} bytes")
-            outcome = self.perform(*native_engine.pending_call())
+            outcome = self._perform(native_engine.pending_call())
         except _REFUSALS as error:
             reason = f"{type(error).__name__}: {error}"
             self._port.send({"id": native_engine.drop_request(), "error": reason})
@@ -72,8 +72,7 @@ class Server:
             if not native_engine.append_result(*outcome):
                 raise MemoryError
 
-    def perform(self, kind: int, content: bytes) -> Outcome:
-        """Perform a pending call.  Raises BadCall, Forked, and what the call raises."""
+    def _perform(self, content: bytes) -> Outcome:
         match wire.unpack(content.rstrip(b"\0")):
             case {"call": [str(name), *rest]} if name in self._handlers:
                 return self._handlers[name](*rest)

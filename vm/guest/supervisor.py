@@ -17,12 +17,12 @@ from errno import ETIMEDOUT
 from vm import wire
 from vm.guest import kernel_facts, native_engine, version
 from vm.guest.actor import Actor
-from vm.guest.port import HostGone, Port, PortMissing, find, open_to_all_users
-from vm.guest.serving import BadCall, Forked, Server
+from vm.guest.port import HostGone, Port, open_to_all_users
+from vm.guest.serving import Server
 
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
     from vm.guest.serving import Outcome
@@ -46,11 +46,14 @@ def kill_everybody() -> None:
 class Supervisor(Server):
     """Process 1: its port, and a pipe that SIGCHLD writes to.
 
-    `kill_all` sends SIGKILL to all other processes of the guest.
+    `ports` are the names of all ports, its own first; the others are for actors.  `kill_all` sends
+    SIGKILL to all other processes of the guest.
     """
 
-    def __init__(self, port: Port, kill_all: Callable[[], None] = kill_everybody) -> None:
-        super().__init__(port)
+    def __init__(self, ports: Sequence[str], kill_all: Callable[[], None] = kill_everybody) -> None:
+        """Raises PortMissing, OSError."""
+        super().__init__(Port.named(ports[0]))
+        self._actor_ports = ports[1:]
         self._kill_all = kill_all
         self._sigchld_read, self._sigchld_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._handlers = {"reset": self._reset, "info": self._info}
@@ -63,37 +66,15 @@ class Supervisor(Server):
         # A collection in an actor would copy the pages that it shares with the supervisor.
         gc.disable()
         gc.freeze()
+        for name in self._actor_ports:
+            native_engine.register_port(name, open_to_all_users(name))
         self.begin(agent=version.versions() | {version.NATIVE: native_engine.VERSION})
-        for name, device in open_to_all_users().items():
-            native_engine.register_port(name, device)
         native_engine.supervise(self._sigchld_read, self._sigchld_write)
         while True:
             event = native_engine.serve()
             if not native_engine.supervises():
                 _be_actor(event)
-            try:
-                self.handle(event)
-            except Forked:
-                _be_actor(native_engine.serve())
-
-    def perform(self, kind: int, content: bytes) -> Outcome:
-        """Perform a pending call."""
-        if kind == native_engine.SPAWN:
-            return self._spawn(content.decode())
-        return super().perform(kind, content)
-
-    def _spawn(self, name: str) -> Outcome:
-        """Fork an actor whose port has appeared after the start."""
-        try:
-            device = find(name)
-        except PortMissing as error:
-            raise BadCall(str(error)) from None
-        native_engine.register_port(name, device)
-        pid = os.fork()
-        if pid == 0:
-            native_engine.become_actor(device)
-            raise Forked
-        return pid, 0, None
+            self.handle(event)
 
     def _reset(self) -> Outcome:
         """Kill and reap all other processes; the value is their number."""
@@ -122,10 +103,10 @@ class Supervisor(Server):
         return len(described), 0, described
 
 
-def serve_host(port: str, kill_all: Callable[[], None] = kill_everybody) -> None:
-    """Serve at a port until the host hangs up, or report its corrupt frame."""
+def serve_host(ports: Sequence[str], kill_all: Callable[[], None] = kill_everybody) -> None:
+    """Serve until the host hangs up, or report its corrupt frame.  Raises as Supervisor."""
     try:
-        Supervisor(Port.named(port), kill_all).serve()
+        Supervisor(ports, kill_all).serve()
     except HostGone:
         pass
     except wire.FrameError as error:

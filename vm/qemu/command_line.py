@@ -240,7 +240,7 @@ def _kernel_command_line(spec: MachineSpec, options: tuple[tuple[str, ...], ...]
     after = [f"rdinit={python}"] if spec.root else []
     after += [f"init={python}", "--", "-I", "-S", str(_INIT), str(_INIT.parent.parent.parent)]
     words = [_quoted(word) for word in (*kept, *_KERNEL_ARGUMENTS)]
-    words += [*spec.append, *map(_quoted, after), port_names(spec)[0]]
+    words += [*spec.append, *map(_quoted, after), *port_names(spec)]
     line = " ".join(words)
     if len(line.encode()) >= COMMAND_LINE_SIZE:
         raise CommandLineTooLong(

@@ -28,9 +28,9 @@
 EXPORTED int32_t engine_slots[SLOTS];
 /* One past the highest slot ever used. */
 EXPORTED uint32_t engine_slots_end;
-/* The call left to Python: OTHER or SPAWN. */
+/* The call left to Python. */
 EXPORTED struct {
-	uint64_t kind, length;
+	uint64_t length;
 	const uint8_t *bytes;
 } engine_pending;
 
@@ -248,15 +248,6 @@ static struct result status(const char *path)
 	return (struct result){ length, 0, (uint32_t)length };
 }
 
-/* Leave a call to Python. */
-static enum progress leave(enum call_kind kind, uint64_t length, const void *bytes)
-{
-	engine_pending.kind = kind;
-	engine_pending.length = length;
-	engine_pending.bytes = bytes;
-	return LEFT;
-}
-
 /* Store the descriptor of a slot in memory. */
 static struct result put_descriptor(const struct place *place)
 {
@@ -347,7 +338,6 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 {
 	const struct process *process;
 	const struct watch *watch;
-	enum progress progress;
 	const char *name;
 
 	switch (kind) {
@@ -381,10 +371,11 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 		name = take_text(&body);
 		if (!name)
 			return BAD;
-		progress = spawn(name, result);
-		return progress == LEFT ? leave(SPAWN, strlen(name), name) : progress;
+		return spawn(name, result);
 	case OTHER:
-		return leave(OTHER, body.length, body.bytes);
+		engine_pending.length = body.length;
+		engine_pending.bytes = body.bytes;
+		return LEFT;
 	}
 	return BAD;
 }

@@ -116,7 +116,7 @@ struct result end_process(pid_t pid, int signal)
 }
 
 /* In a forked child: drop the supervisor's descriptors and serve the actor's own port. */
-EXPORTED void engine_become_actor(const char *device)
+static void become_actor(const char *device)
 {
 	char hello[64];
 	int descriptor;
@@ -136,7 +136,7 @@ EXPORTED void engine_become_actor(const char *device)
 		_exit(0);
 }
 
-/* Fork an actor for a port; the value is its pid.  LEFT if the port is not registered. */
+/* Fork an actor for a port; the value is its pid, or ENODEV if the port is not registered. */
 enum progress spawn(const char *name, struct result *result)
 {
 	for (size_t i = 0; i < known_count; i++) {
@@ -146,8 +146,9 @@ enum progress spawn(const char *name, struct result *result)
 		*result = answered(fork());
 		if (result->value)
 			return DONE;
-		engine_become_actor(known[i].device);
+		become_actor(known[i].device);
 		return BORN;
 	}
-	return LEFT;
+	*result = refused(ENODEV);
+	return DONE;
 }

@@ -180,7 +180,6 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 
 /* children.c */
 EXPORTED bool engine_supervises(void);
-EXPORTED void engine_become_actor(const char *device);
 struct result end_process(pid_t pid, int signal);
 enum progress spawn(const char *name, struct result *result);
 
