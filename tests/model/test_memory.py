@@ -117,7 +117,7 @@ def test_remapped_memory_is_zero() -> None:
 
 def test_uninitialized_bytes_are_unknown_until_written_or_read() -> None:
     space = AddressSpace()
-    page = Page(unknown=frozenset(range(PAGE_SIZE)))
+    page = Page(unknown=set(range(PAGE_SIZE)))
     space.map_frames(range(BASE // PAGE_SIZE, BASE // PAGE_SIZE + 1), [page], Entry(3, True))
     assert space.is_known(BASE, 0)
     assert not space.is_known(BASE, 1)
@@ -132,13 +132,13 @@ def test_uninitialized_bytes_are_unknown_until_written_or_read() -> None:
 
 def test_a_private_copy_keeps_unknown_bytes() -> None:
     space = AddressSpace()
-    page = Page(unknown=frozenset(range(PAGE_SIZE)))
+    page = Page(unknown=set(range(PAGE_SIZE)))
     space.map_frames(range(BASE // PAGE_SIZE, BASE // PAGE_SIZE + 1), [page], Entry(3, False))
     space.write(BASE, b"a")
     space.learn(BASE + 1, b"b")
     assert space.is_known(BASE, 2)
     assert not space.is_known(BASE + 2, 1)
-    assert page.unknown == frozenset(range(PAGE_SIZE))
+    assert page.unknown == set(range(PAGE_SIZE))
 
 
 def test_mappings_must_not_overlap() -> None:
