@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conformance.abi import perf
 from conformance.abi.grammar import TRACE_ENTRY_SIZE
 from conformance.model.answers import Difference
-from conformance.model.state.perf_event import ANY_CPU, PerfEvent, Ring
+from conformance.model.state.perf_event import PerfEvent, Ring
 from conformance.model.state.world import World
 from conformance.ops.decoding import trace_page
 from vm.recorder.recording import Details
@@ -18,7 +18,6 @@ INSTANCE = "uevt"
 """The tracefs instance of the listener."""
 _PAGE_HEADER = struct.Struct("<QQ")
 _LOST = struct.Struct("<QQ")
-_SHORTEST = TRACE_ENTRY_SIZE + 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +71,9 @@ def attach_perf(world: World, system: str, name: str) -> None:
         return
     world.open_perf(
         PerfEvent(
-            source=event.serial,
-            tasks=[],
-            cpu=ANY_CPU,
+            event.serial,
             period=1,
             sample_type=perf.PERF_SAMPLE_RAW,
-            enabled=True,
-            inherit=False,
-            exclude_kernel=False,
             ring=Samples(),
         )
     )
@@ -154,7 +148,7 @@ def _padding(length: int, *, samples: bool) -> int:
     record = TRACE_ENTRY_SIZE + length
     if samples:
         return -(4 + record) % 8
-    return max(record + -record % 4, _SHORTEST) - record
+    return trace_page.padded(record) - record
 
 
 def _summary(records: Sequence[Record]) -> str:

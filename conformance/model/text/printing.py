@@ -13,6 +13,7 @@ from conformance.abi.grammar import TRACE_ENTRY_SIZE
 from conformance.abi.profile import Profile
 from conformance.model.errors import NotModelled
 from conformance.model.text.definition import Field
+from conformance.ops.decoding.trace_text import dump_line
 
 _INTEGER_CODES = {2: "<H", 4: "<I", 8: "<Q"}
 _OVERFLOW = "<OVERFLOW>"
@@ -36,12 +37,8 @@ def _dump(record: bytes, profile: Profile) -> str:
 
     A dump that does not fit in the trace_seq is omitted (trace_seq.c:trace_seq_hex_dump).
     """
-    lines = []
-    for start in range(0, len(record), _DUMP_WIDTH):
-        row = record[start : start + _DUMP_WIDTH]
-        shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
-        lines.append(f"{start:08x}: {row.hex(' '):<{3 * _DUMP_WIDTH}} {shown}\n")
-    dump = "".join(lines)
+    starts = range(0, len(record), _DUMP_WIDTH)
+    dump = "".join(f"{dump_line(at, record[at : at + _DUMP_WIDTH])}\n" for at in starts)
     if len(dump) > _SEQ_SIZE - _MIN_HEAD:
         # trace.c:s_show
         return "\n[LINE TOO BIG]\n" if profile.has("long_lines_marked") else "\n"

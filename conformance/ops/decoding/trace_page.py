@@ -44,18 +44,17 @@ def describe_records(records: Sequence[PageRecord]) -> str:
     lines = []
     used = 0
     for shown in records:
-        length, kind = _measured(len(shown.record))
+        length = padded(len(shown.record))
+        kind = length // _WORD if length <= _LONGEST_SMALL * _WORD else 0
         used += length + (_WORD if kind else 2 * _WORD)
         lines.append(_line(kind, length, shown))
     return "".join(f"{line}\n" for line in (f"commit {used}", *lines, "rest zero"))
 
 
-def _measured(size: int) -> tuple[int, int]:
-    """The length of a record with its padding, and its type_len."""
+def padded(size: int) -> int:
+    """The length of a record of ``size`` bytes, common fields included, with its padding."""
     # An event of 12 bytes could not be distinguished from a time extend and its event.
-    length = max(-(-size // _WORD) * _WORD, TRACE_ENTRY_SIZE + _WORD)
-    small = length <= _LONGEST_SMALL * _WORD
-    return length, length // _WORD if small else 0
+    return max(-(-size // _WORD) * _WORD, TRACE_ENTRY_SIZE + _WORD)
 
 
 def _line(kind: int, length: int, shown: PageRecord, flags: int = 0) -> str:

@@ -22,6 +22,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from conformance.abi.grammar import TRACE_ENTRY_SIZE
+from conformance.ops.decoding.trace_page import padded
+
 # "task-pid (tgid) [cpu] flags time: " in front of every record.
 _RECORD = re.compile(
     r" *.{1,24}-(?P<pid>\d+) +(?:\([ \d-]+\) +)?\[\d+\] (?P<flags>\S+) +(?P<time>[\d.]+): "
@@ -42,9 +45,6 @@ _UNKNOWN_TYPE = re.compile(r"^Unknown type \d+$")
 _TASK, _DUMPED = "task ", " dump"
 _STACK = "<stack trace>"
 _FUNCTION = re.compile(r" => \S.*")
-# The common fields, the alignment and the minimum size of a record in the ring buffer
-# (ring_buffer.c: a record of eight bytes would look like padding).
-_HEADER, _UNIT, _LEAST = 8, 4, 12
 
 
 def describe(text: str, sizes: Sequence[int] = ()) -> str:
@@ -96,7 +96,7 @@ class _Reader:
             return False
         raw = self._dump[1]
         # A line that does not match its bytes is kept as it is, so that it differs.
-        right = line == _dump_line(len(raw), bytes.fromhex(found[1]))
+        right = line == dump_line(len(raw), bytes.fromhex(found[1]))
         raw += found[1].split() if right else [line]
         return True
 
@@ -107,10 +107,9 @@ class _Reader:
         self._dump = None
         size = next(self._sizes, None)
         if size is not None:
-            record = _HEADER + size
-            padded = max(_LEAST, -(-record // _UNIT) * _UNIT)
-            raw = raw[:record] if len(raw) == padded else raw
-        yield f"{kind}{_DUMPED}: {' '.join(raw[_HEADER:])}"
+            record = TRACE_ENTRY_SIZE + size
+            raw = raw[:record] if len(raw) == padded(record) else raw
+        yield f"{kind}{_DUMPED}: {' '.join(raw[TRACE_ENTRY_SIZE:])}"
 
     def _line(self, line: str) -> Iterator[str]:
         found = _RECORD.fullmatch(line)
@@ -136,7 +135,7 @@ class _Reader:
         return f"{_TASK}{number}{flags}{' earlier' if self._time < before else ''}"
 
 
-def _dump_line(offset: int, row: bytes) -> str:
+def dump_line(offset: int, row: bytes) -> str:
     """A row of lib/hexdump.c: offset, bytes, and their text."""
     shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
     return f"{offset:08x}: {row.hex(' '):<48} {shown}"
