@@ -23,13 +23,11 @@ from conformance.model.errors import TooManyStates
 from conformance.model.machine import Model
 from conformance.ops import race
 from conformance.ops.c_text import literal, statement
-from conformance.ops.tasks import Clone, SpawnDriver
+from conformance.ops.tasks import Clone
 
 _LOOKING = (ops.ReadFile, ops.Load, ops.Stat, ops.Read, ops.ReadRing)
 # Operations that create tasks, whose memory can be read once their answers are known.
 _CREATES = (ops.Fork, Clone)
-# Operations of the harness, after which no memory is read.
-_SPAWNS = (ops.Spawn, SpawnDriver)
 # Most operations in one batch of a program that runs ahead: each may wait for a grace period.
 _MOST_AHEAD = 32
 
@@ -195,8 +193,9 @@ class Lockstep:
             watched = tuple(each for each in answer.watched if each[0] in allowed[0].memory)
             seen = replace(answer, watched=watched)
             self._record(operation, allowed, seen, differences(allowed[0], seen), fatal=True)
-            # Memory that an actor has no access to is only read after the last operation.
-            if len(watched) < len(allowed[0].memory) and not isinstance(operation, _SPAWNS):
+            # Memory that an actor has no access to is only read after the last operation, and none
+            # after a spawn, which the harness performs.
+            if len(watched) < len(allowed[0].memory) and not isinstance(operation, ops.Spawn):
                 self._ahead = False
         self.misled = False
         return observations[len(predicted) :]

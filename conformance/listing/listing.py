@@ -40,7 +40,7 @@ _STORES = (ops.Store, ops.StoreNumber, ops.StoreDescriptor)
 _SILENT = (
     *(ops.Open, ops.Mmap, ops.Mremap, ops.Dup, ops.Fork, ops.Spawn, ops.PerfEventOpen),
     *(ops.MemoryFile, ops.WriteFile, ops.WritePid, ops.Exit),
-    *(tasks.SpawnDriver, tasks.Clone, tasks.Exec, tasks.ExitTask, tasks.Die),
+    *(tasks.Clone, tasks.Exec, tasks.ExitTask, tasks.Die),
 )
 # What the descriptor of a call is called, if the call does not open a path.
 _DESCRIPTORS: Mapping[type[Any], str] = {

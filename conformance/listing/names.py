@@ -21,7 +21,6 @@ from conformance.client.addresses import (
     WORDS,
 )
 from conformance.client.tracefs import ROOT
-from conformance.ops import tasks
 
 # Generated names such as t00012_e (client.user_events.UserEvents.prefix).
 # In a C string they may follow an escape sequence: "a\\nt00012_e".
@@ -138,7 +137,7 @@ def is_furniture(operation: ops.Operation) -> bool:
     """Whether an operation is furniture of every program: a process, its two base mappings."""
     if isinstance(operation, ops.Mmap):
         return operation.address in (SCRATCH, WORDS)
-    return isinstance(operation, (ops.Spawn, tasks.SpawnDriver))
+    return isinstance(operation, ops.Spawn)
 
 
 def _numbered(kind: str, taken: set[str]) -> str:

@@ -17,6 +17,7 @@ from typing import ClassVar
 from conformance.ops.c_text import flag_names
 from conformance.ops.calls import Call, bytes_in, fd, sys_call
 from conformance.ops.operation import Operation
+from conformance.ops.processes import Spawn
 
 # include/uapi/linux/sched.h
 CLONE_VM = 0x0000_0100
@@ -40,18 +41,12 @@ _HARD_LIMIT = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class SpawnDriver(Operation):
+class SpawnDriver(Spawn):
     """Start a process that drives tasks and has never run another program.
 
     A process that has registered once keeps a list of enablers, though an empty one, and its
     children inherit it: they would not start as a program does.
     """
-
-    def c_text(self) -> str:
-        return "/* new process */"
-
-    def calls(self) -> list[Call]:
-        return [["spawn", self.actor]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from conformance.ops import race, tasks
 from conformance.ops.operation import Operation
 
 _MAIN = ("root", "p1")
-_SPAWNS = (ops.Spawn, tasks.SpawnDriver)
 _HARMLESS = (ops.Pin, ops.Fifo, ops.SubmitWrite)
 
 
@@ -27,7 +26,7 @@ class Actors:
     def __init__(self, program: Sequence[Operation], shown: Sequence[bytes]) -> None:
         """``shown`` are the data that the program compares."""
         every = list(_every(program))
-        spawned = [each.actor for each in every if isinstance(each, _SPAWNS)]
+        spawned = [each.actor for each in every if isinstance(each, ops.Spawn)]
         # Records of two tasks: the first process must not be both.
         separate = any(b"task 2" in data for data in shown)
         self.main = [

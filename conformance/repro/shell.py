@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from conformance import ops
-from conformance.ops import tasks
 from conformance.ops.decoding.file_views import View
 from conformance.ops.encoding import decode_operation
 from conformance.repro.errors import NotExpressible
@@ -39,7 +38,6 @@ reads() {{
 	[ "$2" = "$3" ] || deviates "$@"
 }}
 """
-_NOTHING = (ops.Spawn, tasks.SpawnDriver)
 _TOTALS = "^$|^(Active|Busy|Max): "
 
 
@@ -53,7 +51,7 @@ def shell_script(steps: Sequence[RecordedStep], about: Description) -> str:
 
 def _lines(number: int, step: RecordedStep) -> Iterator[str]:
     operation = decode_operation(step.operation)
-    if isinstance(operation, _NOTHING):
+    if isinstance(operation, ops.Spawn):
         return
     if len({(each.errno, each.data) for each in step.allowed}) != 1:
         raise NotExpressible(f"step {number} has several answers: use --c")

@@ -16,7 +16,6 @@ from conformance.repro.scopes import Actors, Descriptors
 from conformance.repro.structures import Structures
 from conformance.results.recorded_program import RecordedAnswer, RecordedStep
 
-_STARTS = (ops.Spawn, tasks.SpawnDriver)
 _Place = tuple[str, int]
 _Content = bytes | None
 
@@ -44,10 +43,10 @@ class Statements:
 
     def _lines(self, position: int) -> Iterator[str]:
         step, operation = self._steps[position], self.program[position]
-        if isinstance(operation, _STARTS):
+        if isinstance(operation, ops.Spawn):
             return
         number = position + 1
-        if isinstance(operation, ops.Store) and self._stored(step, operation):
+        if isinstance(operation, ops.Store) and self._needs_no_check(step):
             yield from self._store(position, operation)
             return
         if isinstance(operation, race.Race):
@@ -88,7 +87,7 @@ class Statements:
     def _performer(self, operation: Operation) -> str:
         return "MAIN" if isinstance(operation, tasks.Die) else self.names[operation.actor]
 
-    def _stored(self, step: RecordedStep, operation: ops.Store) -> bool:
+    def _needs_no_check(self, step: RecordedStep) -> bool:
         """Whether a store needs no check: the only process writes its own memory."""
         return self.actors.single and len(step.allowed) == 1 and not step.allowed[0].errno
 

@@ -20,7 +20,6 @@ from conformance.runner.process_pool import Enablers, PooledProcess, ProcessPool
 # Instead of watched memory, after a call that is not the last one of an operation.
 _NOT_WATCHED = "-"
 _UNWATCHABLE = frozenset({"sys", "peek", "poke", "put_fd", "take_fd"})
-_SPAWNS = (ops.Spawn, tasks.SpawnDriver)
 _ENDS = (ops.Exit, tasks.ExitTask, tasks.Die)
 
 
@@ -42,7 +41,7 @@ class GuestExecutor:
         """
         seen: list[ops.Observation] = []
         for actor, batch in groupby(operations, key=lambda operation: operation.actor):
-            for spawns, part in groupby(batch, key=lambda each: isinstance(each, _SPAWNS)):
+            for spawns, part in groupby(batch, key=lambda each: isinstance(each, ops.Spawn)):
                 if spawns:
                     seen += [self._spawn(operation) for operation in part]
                 else:

@@ -26,7 +26,7 @@ _REFUSED = {
 }
 
 
-def spawn(world: World, process: Process, operation: ops.Spawn | tasks.SpawnDriver) -> Answer:
+def spawn(world: World, process: Process, operation: ops.Spawn) -> Answer:
     """A new process of root, see ``performer``."""
     return Answer(0)
 
@@ -173,7 +173,7 @@ def performer(world: World, operation: ops.Operation) -> Process:
 
     Raises NotModelled if it does not exist, and for a vfork parent that waits for its child.
     """
-    if isinstance(operation, (ops.Spawn, tasks.SpawnDriver)):
+    if isinstance(operation, ops.Spawn):
         world.processes[operation.actor] = Process(tid=operation.actor)
     process = world.process(operation.actor)
     outside = isinstance(operation, (ops.Load, ops.Store, tasks.Die))
