@@ -29,3 +29,8 @@ GUARD = 0xA5
 GUARD_LENGTH = 8
 
 FREE = 0x2000_2000_0000
+
+
+def is_guarded(address: int) -> bool:
+    """Whether an address is that of an enable word, or of the guards around it."""
+    return WORDS <= address < WORDS + PAGE

@@ -18,6 +18,7 @@ from conformance.client.addresses import (
     READ_WRITE,
     WORD_SPACING,
     WORDS,
+    is_guarded,
 )
 from conformance.client.lockstep import Lockstep
 from conformance.ops import Observation
@@ -115,8 +116,7 @@ class Caller:
         """A word at a given address; stored unless ``value`` is None."""
         if value is not None:
             self.queue(ops.Store(self.actor, address, value.to_bytes(size, "little")))
-        guarded = WORDS <= address < WORDS + PAGE
-        margin = GUARD_LENGTH if guarded else 0
+        margin = GUARD_LENGTH if is_guarded(address) else 0
         self._lockstep.watch(self.actor, address - margin, size + 2 * margin)
         return Word(self, address, size)
 

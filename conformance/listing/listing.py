@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance import ops
 from conformance.abi.uapi import Layout
-from conformance.client.addresses import GUARD_LENGTH
+from conformance.client.addresses import GUARD_LENGTH, is_guarded
 from conformance.client.lockstep import Step
 from conformance.listing.calls import Calls
 from conformance.listing.memory import Memory
@@ -23,7 +23,6 @@ from conformance.listing.names import (
     Names,
     is_fresh_word,
     is_furniture,
-    is_guarded,
     plain_names,
     without_guards,
 )

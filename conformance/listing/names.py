@@ -19,6 +19,7 @@ from conformance.client.addresses import (
     STRUCT,
     WORD_SPACING,
     WORDS,
+    is_guarded,
 )
 from conformance.client.tracefs import ROOT
 
@@ -81,7 +82,7 @@ class Names:
         """An address as C: a variable or an offset into one, else a number."""
         if address == 0:
             return "NULL"
-        if WORDS <= address < WORDS + PAGE:
+        if is_guarded(address):
             return _offset(*self._word(address))
         if SCRATCH <= address < SCRATCH + SCRATCH_LENGTH:
             start = max(each for each in _BUFFERS if each <= address)
@@ -110,11 +111,6 @@ class Names:
         place, offset = divmod(address - WORDS, WORD_SPACING)
         number = self._words.setdefault(place, len(self._words) + 1)
         return f"&word{'' if number == 1 else number}", offset
-
-
-def is_guarded(address: int) -> bool:
-    """Whether watched memory is an enable word with GUARD_LENGTH bytes on both sides."""
-    return WORDS <= address < WORDS + PAGE
 
 
 def without_guards(address: int, content: bytes) -> tuple[int, bytes]:
