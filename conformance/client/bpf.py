@@ -77,7 +77,6 @@ class Bpf:
         key_size: int = 4,
         value_size: int = 8,
         max_entries: int = 4,
-        map_flags: int = 0,
     ) -> Map:
         """BPF_MAP_CREATE; sizes in bytes."""
         attributes = MAP_CREATE.pack(
@@ -86,7 +85,6 @@ class Bpf:
                 "key_size": key_size,
                 "value_size": value_size,
                 "max_entries": max_entries,
-                "map_flags": map_flags,
             }
         )
         slot = self.process.free_slot()
@@ -198,11 +196,11 @@ class Map(Descriptor):
         self._place(_VALUE, value)
         return self.call(Command.MAP_UPDATE_ELEM, key=_KEY, value=_VALUE, flags=flags)
 
-    def lookup(self, key: bytes, flags: int = 0) -> Observation:
+    def lookup(self, key: bytes) -> Observation:
         """BPF_MAP_LOOKUP_ELEM; the data is the value."""
         self._place(_KEY, key)
         self._place(_VALUE, b"\xee" * self.value_size)
-        done = self.call(Command.MAP_LOOKUP_ELEM, key=_KEY, value=_VALUE, flags=flags)
+        done = self.call(Command.MAP_LOOKUP_ELEM, key=_KEY, value=_VALUE)
         return self._answer(done, self.value_size)
 
     def value(self, key: bytes) -> bytes | None:

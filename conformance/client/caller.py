@@ -127,10 +127,10 @@ class Caller:
         self.queue(ops.Mmap(self.actor, address, pages * PAGE, protection, flags))
         return address
 
-    def map_again(self, address: int, pages: int = 1, *, shared: bool = False) -> Observation:
-        """Map an unmapped range again."""
+    def map_again(self, address: int, *, shared: bool = False) -> Observation:
+        """Map an unmapped page again."""
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
-        return self.run(ops.Mmap(self.actor, address, pages * PAGE, READ_WRITE, flags))
+        return self.run(ops.Mmap(self.actor, address, PAGE, READ_WRITE, flags))
 
     def map_status(
         self,

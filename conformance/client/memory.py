@@ -35,11 +35,11 @@ class MemoryFile(Descriptor):
         return where
 
 
-def memory_file(process: Caller, pages: int = 1) -> MemoryFile:
-    """Create a file of zeroed pages."""
+def memory_file(process: Caller) -> MemoryFile:
+    """Create a file of one zeroed page."""
     file = MemoryFile(process, process.free_slot())
     process.run(ops.MemoryFile(process.actor, file.slot))
-    file.truncate(pages)
+    file.truncate(1)
     return file
 
 

@@ -32,12 +32,12 @@ class Pipe(Descriptor):
 
 
 class RawPipe(Descriptor):
-    """An open trace_pipe_raw; the type of one event marks records as own."""
+    """An open trace_pipe_raw of CPU 0; the type of one event marks records as own."""
 
-    def __init__(self, process: Caller, files: Tracefs, event: str, *, cpu: int = 0) -> None:
+    def __init__(self, process: Caller, files: Tracefs, event: str) -> None:
         self._files = files
         self._id_path = files.event_path(event, "id")
-        path = files.path(f"per_cpu/cpu{cpu}/trace_pipe_raw")
+        path = files.path("per_cpu/cpu0/trace_pipe_raw")
         self.opened, slot = process.open(path, os.O_RDONLY | os.O_NONBLOCK)
         super().__init__(process, slot)
 

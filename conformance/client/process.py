@@ -45,7 +45,7 @@ class Process(Caller):
         """Write the process's own pid to a file."""
         return self.run(ops.WritePid(self.actor, path, flags))
 
-    def pin(self, cpu: int = 0) -> Observation:
+    def pin(self, cpu: int) -> Observation:
         """Run on one CPU only, for good."""
         return self.run(ops.Pin(self.actor, cpu))
 

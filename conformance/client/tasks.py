@@ -45,9 +45,9 @@ class Task(Process):
         """fork(2)."""
         return self.make(0)
 
-    def cloning(self, flags: int = 0) -> Clone:
-        """clone(2) as a step of a race; ``adopt`` the child afterwards."""
-        return Clone(self.actor, self._ue.next_actor(), flags)
+    def cloning(self) -> Clone:
+        """fork(2) as a step of a race; ``adopt`` the child afterwards."""
+        return Clone(self.actor, self._ue.next_actor(), 0)
 
     def adopt(self, made: Clone) -> Task:
         """The child of ``cloning``."""
