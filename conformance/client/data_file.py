@@ -94,7 +94,7 @@ class DataFile(Descriptor):
         actor = self.process.actor
         program: list[ops.Operation] = [
             ops.Store(actor, at, layout.pack(members) + tail),
-            ops.Store(actor, STRING, _c_string(definition)),
+            ops.Store(actor, STRING, c_string(definition)),
             ops.Ioctl(actor, self.slot, uapi.DIAG_IOCSREG, at),
             ops.Load(actor, at, layout.size),
         ]
@@ -136,7 +136,7 @@ class DataFile(Descriptor):
         ``eventually`` repeats the call until deferred references are dropped.
         """
         actor = self.process.actor
-        self.process.queue(ops.Store(actor, STRING, _c_string(name)))
+        self.process.queue(ops.Store(actor, STRING, c_string(name)))
         call = ops.Ioctl(actor, self.slot, uapi.DIAG_IOCSDEL, STRING)
         return self.process.eventually(call) if eventually else self.process.run(call)
 
@@ -237,5 +237,6 @@ def reg_members(
     }
 
 
-def _c_string(text: str | bytes) -> bytes:
+def c_string(text: str | bytes) -> bytes:
+    """Text with the NUL that ends it."""
     return (text.encode() if isinstance(text, str) else text) + b"\0"

@@ -8,16 +8,15 @@ from __future__ import annotations
 from conformance import ops
 from conformance.abi import rfc_v1
 from conformance.client.addresses import STRING
-from conformance.client.data_file import DataFile
+from conformance.client.data_file import DataFile, c_string
 from conformance.ops import Observation
 
 
 def register(data: DataFile, definition: str | bytes) -> Observation:
     """DIAG_IOCSREG of a definition; the value is the index in the status page."""
-    raw = definition.encode() if isinstance(definition, str) else definition
     actor = data.process.actor
     return data.process.run(
-        ops.Store(actor, STRING, raw + b"\0"),
+        ops.Store(actor, STRING, c_string(definition)),
         ops.Ioctl(actor, data.slot, rfc_v1.DIAG_IOCSREG, STRING),
     )
 

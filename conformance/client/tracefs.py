@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from conformance import ops
 from conformance.client.lockstep import Lockstep
+from conformance.model.state import trace_instance
 from conformance.model.state.trace_instance import TOP, Record
 from conformance.ops import Observation, View
 from conformance.ops.decoding import trace_text
@@ -60,10 +61,21 @@ class Tracefs:
         operation = ops.ReadFile(self.actor, path, view, self.prefix)
         return self._seen(operation, eventually=eventually)
 
-    def write(self, path: str, data: str | bytes, flags: int = os.O_WRONLY) -> Observation:
-        """Open a file, one write(2), close."""
+    def write(
+        self,
+        path: str,
+        data: str | bytes,
+        flags: int = os.O_WRONLY,
+        *,
+        eventually: bool = False,
+    ) -> Observation:
+        """Open a file, one write(2), close.
+
+        ``eventually`` repeats that until deferred references are dropped.
+        """
         raw = data.encode() if isinstance(data, str) else data
-        return self._lockstep.run(ops.WriteFile(self.actor, path, raw, flags))[0]
+        operation = ops.WriteFile(self.actor, path, raw, flags)
+        return self._seen(operation, eventually=eventually)
 
     def status(self, *, whole: bool = False, eventually: bool = False) -> str:
         """user_events_status: own lines, or all lines with the totals."""
@@ -77,27 +89,14 @@ class Tracefs:
 
     def definitions(self, *, whole: bool = False) -> str:
         """dynamic_events of the first version, without the listeners of the events."""
-        operation = ops.ReadFile(
-            self.actor, DYNAMIC_EVENTS, View.DEFINITIONS, "" if whole else self.prefix
-        )
-        return self._lockstep.run(operation)[0].text
+        prefix = "" if whole else self.prefix
+        return self._seen(ops.ReadFile(self.actor, DYNAMIC_EVENTS, View.DEFINITIONS, prefix)).text
 
     def command(
-        self,
-        text: str | bytes,
-        flags: int = os.O_WRONLY | os.O_APPEND,
-        *,
-        eventually: bool = False,
+        self, text: str | bytes, flags: int = _APPEND, *, eventually: bool = False
     ) -> Observation:
-        """Write to dynamic_events, as ``echo … >>`` does.
-
-        ``eventually`` repeats the write until deferred references are dropped.
-        """
-        if not eventually:
-            return self.write(DYNAMIC_EVENTS, text, flags)
-        raw = text.encode() if isinstance(text, str) else text
-        operation = ops.WriteFile(self.actor, DYNAMIC_EVENTS, raw, flags)
-        return self._lockstep.eventually(operation, self._timeout_s)
+        """Write to dynamic_events, as ``echo … >>`` does."""
+        return self.write(DYNAMIC_EVENTS, text, flags, eventually=eventually)
 
     def event_path(self, name: str, file: str, system: str = SYSTEM) -> str:
         """The path of a file of an event."""
@@ -156,8 +155,7 @@ class Tracefs:
 
     def snapshot(self) -> list[str]:
         """Bodies of the lines of own events in the snapshot buffer; [] without one."""
-        spare = self._lockstep.model.world.instances[self._name].snapshot or []
-        return self._records("snapshot", self._dumped(spare), self.prefix)
+        return self._records("snapshot", self._dumped(self._modelled.snapshot or []), self.prefix)
 
     def bodies(self, *, eventually: bool = False) -> list[str]:
         """Bodies of all trace lines, oldest first; the number of an unknown type is N."""
@@ -174,15 +172,19 @@ class Tracefs:
         operation = ops.ReadFile(self.actor, self.path("trace"), View.DISTINCT, sizes=self.sizes)
         return self._seen(operation).text.splitlines()
 
-    def _seen(self, operation: ops.ReadFile, *, eventually: bool = False) -> Observation:
+    def _seen(self, operation: ops.Operation, *, eventually: bool = False) -> Observation:
         if eventually:
             return self._lockstep.eventually(operation, self._timeout_s)
         return self._lockstep.run(operation)[0]
 
     @property
+    def _modelled(self) -> trace_instance.Instance:
+        return self._lockstep.model.world.instances[self._name]
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Payload bytes of the records in the buffer if the kernel dumps records."""
-        return self._dumped(self._lockstep.model.world.instances[self._name].records)
+        return self._dumped(self._modelled.records)
 
     def _dumped(self, records: Sequence[Record]) -> tuple[int, ...]:
         world = self._lockstep.model.world
@@ -193,15 +195,15 @@ class Tracefs:
     @property
     def recorded_sizes(self) -> tuple[int, ...]:
         """Payload bytes of all records in the buffer."""
-        return tuple(each.size for each in self._lockstep.model.world.instances[self._name].records)
+        return tuple(each.size for each in self._modelled.records)
 
     def make_directory(self, file: str) -> Observation:
         """mkdir(2) within the instance."""
-        return self._lockstep.run(ops.MakeDirectory(self.actor, self.path(file)))[0]
+        return self._seen(ops.MakeDirectory(self.actor, self.path(file)))
 
     def remove_directory(self, file: str) -> Observation:
         """rmdir(2) within the instance."""
-        return self._lockstep.run(ops.RemoveDirectory(self.actor, self.path(file)))[0]
+        return self._seen(ops.RemoveDirectory(self.actor, self.path(file)))
 
     def errors(self) -> str:
         """`error_log` without the times."""
@@ -230,7 +232,7 @@ class Tracefs:
 
     def mode(self, path: str) -> int:
         """Permission bits of a path."""
-        return self._lockstep.run(ops.Stat(self.actor, path))[0].value
+        return self._seen(ops.Stat(self.actor, path)).value
 
 
 class Instance(Tracefs):
@@ -238,7 +240,7 @@ class Instance(Tracefs):
 
     def make(self) -> Observation:
         """mkdir(2)."""
-        return self._lockstep.run(ops.MakeDirectory(self.actor, self.root))[0]
+        return self._seen(ops.MakeDirectory(self.actor, self.root))
 
     def of(self, actor: str) -> Instance:
         """The instance, used by another process."""
@@ -246,7 +248,7 @@ class Instance(Tracefs):
 
     def remove(self) -> Observation:
         """rmdir(2)."""
-        return self._lockstep.run(ops.RemoveDirectory(self.actor, self.root))[0]
+        return self._seen(ops.RemoveDirectory(self.actor, self.root))
 
 
 class EventDirectory:
@@ -269,7 +271,7 @@ class EventDirectory:
         """The content of `filter`."""
         return self._tracefs.read(self._path("filter")).text
 
-    def trigger(self, text: str, flags: int = os.O_WRONLY | os.O_APPEND) -> Observation:
+    def trigger(self, text: str, flags: int = _APPEND) -> Observation:
         """Write `trigger`, as ``echo … >>`` does; ``>`` would remove histograms."""
         return self._tracefs.write(self._path("trigger"), f"{text}\n", flags)
 
