@@ -99,6 +99,9 @@ USER_REG_BIT_STATUS = Layout(
     ),
 )
 
+REG_RESULTS = frozenset({"write_index", "status_index", "status_bit"})
+"""Members of struct user_reg that the kernel fills in, of every interface."""
+
 # struct user_unreg since 6.4, packed as well.
 USER_UNREG = Layout(
     "user_unreg",

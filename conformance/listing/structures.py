@@ -16,8 +16,6 @@ _USER_REG = {
     layout.size: layout
     for layout in (uapi.USER_REG_BIT_STATUS, uapi.USER_REG_BYTE_STATUS, uapi.USER_REG)
 }
-# Members that the kernel fills in.
-_FILLED = frozenset({"write_index", "status_index", "status_bit"})
 _ALWAYS = frozenset({"size", "enable_size", "enable_bit", "disable_bit"})
 _TYPES = {1: "PERF_TYPE_SOFTWARE", 2: "PERF_TYPE_TRACEPOINT"}
 _SAMPLES = {
@@ -131,14 +129,14 @@ def reg_layout(memory: Memory, actor: str, address: int) -> Layout | None:
 
 def filled(layout: Layout, raw: bytes) -> dict[str, int]:
     """The members of struct user_reg that the kernel fills in."""
-    return {name: value for name, value in layout.unpack(raw).items() if name in _FILLED}
+    return {name: value for name, value in layout.unpack(raw).items() if name in uapi.REG_RESULTS}
 
 
 def _initializer(values: Mapping[str, int], texts: Mapping[str, str]) -> str:
     shown = [
         f"{name}={texts[name]}"
         for name, value in values.items()
-        if name not in _FILLED and (value or name in _ALWAYS)
+        if name not in uapi.REG_RESULTS and (value or name in _ALWAYS)
     ]
     return f"{{{', '.join(shown)}}}"
 

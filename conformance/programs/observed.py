@@ -17,8 +17,6 @@ from conformance.model.state.world import World
 from vm.recorder.recording import Call, Details, Memory
 
 _RIGHTS = {"r": mmap.PROT_READ, "w": mmap.PROT_WRITE, "x": mmap.PROT_EXEC}
-# Members of struct user_reg that the kernel fills in.
-_FILLED = ("write_index", "status_index", "status_bit")
 # The member with the bit number is at the same place in both structures.
 _BIT_MEMBER = uapi.USER_REG.member("enable_bit")
 _WORD_SIZES = (8, 4)
@@ -111,7 +109,7 @@ def _results(profile: Profile, operation: ops.Ioctl) -> list[ops.Watch]:
     return [
         ops.Watch(operation.actor, operation.argument + each.offset, each.size)
         for each in layout.members
-        if each.name in _FILLED
+        if each.name in uapi.REG_RESULTS
     ]
 
 
