@@ -52,7 +52,7 @@ from conformance.ops.memory import (
     StoreNumber,
     Truncate,
 )
-from conformance.ops.operation import Observation, Operation, Watch
+from conformance.ops.operation import Observation, Operation, Watch, error_name
 from conformance.ops.perf import PerfEventOpen, ReadRing
 from conformance.ops.processes import Exit, Fifo, Fork, Pin, Setuid, Spawn
 from conformance.ops.programs import RunProgram, Tracer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from errno import errorcode
 from functools import cache
 from typing import Any, ClassVar
 
@@ -90,6 +91,11 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, Operation):
         return value.encode()
     return _encoded_fields(value)
+
+
+def error_name(number: int) -> str:
+    """The name of an error number, ``errno 4000`` for one without a name."""
+    return errorcode.get(number, f"errno {number}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import socket
@@ -75,7 +74,7 @@ def failure_of(call: Call) -> str:
     """What the kernel answered to a call that failed, before the reason why it is not judged."""
     if call.result is None or call.result >= 0:
         return ""
-    return f"{name_of(call)} = -1 {errno.errorcode.get(-call.result, f'errno {-call.result}')}: "
+    return f"{name_of(call)} = -1 {ops.error_name(-call.result)}: "
 
 
 def peeks(call: Call) -> bool:

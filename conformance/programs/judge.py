@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import os
 import struct
@@ -94,8 +93,7 @@ class Judge:
     def _listen(self, kind: str, number: int) -> None:
         self._listening = number == 0
         if number:
-            reason = errno.errorcode.get(number, str(number))
-            self._judgement.remarks[f"no listener: {reason}"] += 1
+            self._judgement.remarks[f"no listener: {ops.error_name(number)}"] += 1
         elif kind == "ftrace":
             self._followed.perform(ops.MakeDirectory(LISTENER, _INSTANCE))
 
@@ -203,7 +201,7 @@ class Judge:
             enable = ops.WriteFile(LISTENER, path, b"1", os.O_WRONLY)
             seen = ops.Observation(1)
             if each.errno:
-                seen = ops.Observation(-1, errno.errorcode.get(each.errno, str(each.errno)))
+                seen = ops.Observation(-1, ops.error_name(each.errno))
             self._followed.step(enable)
             found += self._model.narrow(enable, seen)
         systems = {each.id: each.system for each in details.events}

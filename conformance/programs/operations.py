@@ -33,7 +33,7 @@ def observation(call: Call, operation: ops.Operation) -> ops.Observation:
     result = call.result
     assert result is not None
     if -4096 < result < 0:
-        return ops.Observation(-1, errno.errorcode.get(-result, f"errno {-result}"))
+        return ops.Observation(-1, ops.error_name(-result))
     if isinstance(operation, (ops.Open, ops.Dup, ops.Close)):
         # The number of a descriptor is its slot; dup2(2) closes what it replaces.
         return ops.Observation(0)

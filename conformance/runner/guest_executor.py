@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from errno import EAGAIN, errorcode
+from errno import EAGAIN
 from itertools import groupby
 from typing import Any
 
@@ -152,7 +152,7 @@ def _observation(
     replies = [_reply(result) for result in results]
     number = next((reply.errno for reply in replies if reply.errno), 0)
     if number:
-        return ops.Observation(-1, errorcode.get(number, f"errno {number}"), None, watched)
+        return ops.Observation(-1, ops.error_name(number), None, watched)
     value, data = operation.decode(replies)
     return ops.Observation(value, "", data, watched)
 

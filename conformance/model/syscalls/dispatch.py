@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from errno import errorcode
 
 from conformance.abi.profile import Generation
 from conformance.model.answers import Answer
@@ -29,7 +28,7 @@ from conformance.model.syscalls import (
     trace_pipe,
 )
 from conformance.model.syscalls.handlers import Handlers
-from conformance.ops import Operation
+from conformance.ops import Operation, error_name
 
 HANDLERS: Handlers = {
     kind: handler
@@ -80,5 +79,5 @@ def perform(world: World, operation: Operation) -> Answer:
 def _raw_answer(value: int) -> Answer:
     """How the C library shows a raw return value: -1 to -4095 are error numbers."""
     if -4096 < value < 0:
-        return Answer(-1, errorcode.get(-value, f"errno {-value}"))
+        return Answer(-1, error_name(-value))
     return Answer(value)
