@@ -13,7 +13,7 @@ from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
 from conformance.ops import compat, credentials, tasks
 from conformance.ops.allocations import RecordAllocations, Unfreed
 from conformance.ops.c_text import DIAG_REQUESTS, flag_names, open_flags, protection
-from conformance.ops.calls import MAP_FIXED_NOREPLACE
+from conformance.ops.calls import MAP_FIXED_NOREPLACE, NUMBERS_32
 from conformance.ops.decoding.file_views import View
 from conformance.ops.memory import DEVICE_MEMORY, MapDevice, MinorFaults
 from conformance.ops.operation import Operation
@@ -85,7 +85,7 @@ def _mmap(each: ops.Mmap, fds: Descriptors, _: Names) -> str:
     else:
         descriptor, offset = fds.get(each.actor, each.slot), each.offset
     where = f"{c.address(each.address)}, {each.length:#x}, {protection(each.protection)}"
-    return f"mmap({where}, {c.flags_of_mmap(flags)}, {descriptor}, {offset})"
+    return f"mmap({where}, {flag_names(flags, c.MAP_FLAGS)}, {descriptor}, {offset})"
 
 
 def _become(each: credentials.Become, _: Descriptors, __: Names) -> str:
@@ -133,7 +133,12 @@ def _mmap32(each: compat.Mmap32, fds: Descriptors, _: Names) -> str:
     flags = each.flags | MAP_FIXED_NOREPLACE
     where = f"{each.address:#x}, {each.length:#x}, {protection(each.protection)}"
     file = f"(unsigned long){fds.get(each.actor, each.slot)}, {each.offset // mmap.PAGESIZE}"
-    return f"int80({_MMAP2_32}, {where}, {c.flags_of_mmap(flags)}, {file})"
+    return f"int80({NUMBERS_32['mmap2']}, {where}, {flag_names(flags, c.MAP_FLAGS)}, {file})"
+
+
+def _int80(name: str, arguments: str) -> str:
+    """The form of a 32-bit call of a descriptor with two arguments."""
+    return f"int80({NUMBERS_32[name]}, (unsigned long){{fd}}, {arguments}, 0, 0, 0)"
 
 
 def _bpf(each: ops.Bpf, fds: Descriptors, _: Names) -> str:
@@ -170,9 +175,7 @@ def _sizes(payloads: tuple[int, ...]) -> str:
     return f"{len(payloads)}, (const int[]){{ {listed} }}" if payloads else "0, NULL"
 
 
-# Forms with fields, and functions where one form does not do.  The numbers of int80() are those of
-# arch/x86/entry/syscalls/syscall_32.tbl.
-_MMAP2_32 = 192
+# Forms with fields, and functions where one form does not do.
 _FORMS: Mapping[type[Operation], str | _Writer] = {
     ops.Open: lambda each, fds, _: (
         f"{fds.fill(each.actor, each.slot)} = open({c.path(each.path)}, "
@@ -250,12 +253,10 @@ _FORMS: Mapping[type[Operation], str | _Writer] = {
     tasks.Die: "die({actor})",
     tasks.KeepOverExec: "fcntl({fd}, F_SETFD, 0)",
     tasks.LimitDescriptors: "setrlimit(RLIMIT_NOFILE, &(struct rlimit){{ {each.most}, 4096 }})",
-    compat.Ioctl32: (
-        "int80(54, (unsigned long){fd}, {each.request:#x}, {each.argument:#x}, 0, 0, 0)"
-    ),
+    compat.Ioctl32: _int80("ioctl", "{each.request:#x}, {each.argument:#x}"),
     compat.Read32: "read32({fd}, {each.count})",
-    compat.Write32: "int80(4, (unsigned long){fd}, {each.address:#x}, {each.count}, 0, 0, 0)",
-    compat.Writev32: "int80(146, (unsigned long){fd}, {each.address:#x}, {each.count}, 0, 0, 0)",
+    compat.Write32: _int80("write", "{each.address:#x}, {each.count}"),
+    compat.Writev32: _int80("writev", "{each.address:#x}, {each.count}"),
     compat.Mmap32: _mmap32,
 }
 # Why operations have no form.

@@ -7,7 +7,7 @@ import mmap
 import os
 
 from conformance.client.addresses import FREE, GUARD, GUARD_LENGTH, SCRATCH, SCRATCH_LENGTH, WORDS
-from conformance.ops.c_text import flag_names
+from conformance.ops.calls import MAP_FIXED_NOREPLACE
 
 AREAS = {"SCRATCH": SCRATCH, "WORDS": WORDS, "ROOM": FREE}
 """Names of the places where programs map memory."""
@@ -18,11 +18,11 @@ GUARD_DEFINED = '#define GUARD "' + "".join(map(r"\{:o}".format, _GUARD)) + '"'
 
 _ROOM_LENGTH = 1 << 40
 _LENGTHS = {"SCRATCH": SCRATCH_LENGTH, "WORDS": mmap.PAGESIZE, "ROOM": _ROOM_LENGTH}
-_MAP_FLAGS = {
+MAP_FLAGS = {
     mmap.MAP_SHARED: "MAP_SHARED",
     mmap.MAP_PRIVATE: "MAP_PRIVATE",
     mmap.MAP_ANONYMOUS: "MAP_ANONYMOUS",
-    0x100000: "MAP_FIXED_NOREPLACE",
+    MAP_FIXED_NOREPLACE: "MAP_FIXED_NOREPLACE",
 }
 _LINE = 72
 _PLAIN = {ord("\n"): "\\n", ord("\t"): "\\t", ord('"'): '\\"', ord("\\"): "\\\\"}
@@ -72,11 +72,6 @@ def address(number: int) -> str:
 def error(name: str) -> str:
     """The number of an error: by name if C has one."""
     return name if hasattr(errno, name) else name.removeprefix("errno ")
-
-
-def flags_of_mmap(bits: int) -> str:
-    """MAP_* names."""
-    return flag_names(bits, _MAP_FLAGS)
 
 
 def comment(text: str) -> str:
