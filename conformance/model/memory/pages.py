@@ -34,6 +34,15 @@ class Page:
         if self.unknown:
             self.unknown -= set(range(start, start + len(data)))
 
+    def set_bit(self, address: int, bit: int, *, on: bool) -> None:
+        """Set or clear one bit of the word at ``address``."""
+        position = address % PAGE_SIZE + bit // 8
+        mask = 1 << bit % 8
+        if on:
+            self.content[position] |= mask
+        else:
+            self.content[position] &= ~mask & 0xFF
+
 
 @dataclass(slots=True, eq=False)
 class Content:

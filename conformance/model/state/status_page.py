@@ -71,12 +71,8 @@ class StatusPage:
         page, position = self._locate(index)
         if self._bytewise:
             page.store(position, bytes([status]))
-            return
-        mask = 1 << index % _BITS
-        if status:
-            page.content[position] |= mask
         else:
-            page.content[position] &= ~mask & 0xFF
+            page.set_bit(position, index % _BITS, on=bool(status))
 
     def byte(self, index: int) -> int:
         """The byte of an event, which the kernel reads back up to 6.0 and user space can write."""

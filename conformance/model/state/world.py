@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from conformance.abi.profile import Generation, Profile
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.memory.pages import Page
 from conformance.model.state.event_file import EventFile
 from conformance.model.state.events import Event, EventTable
 from conformance.model.state.namespaces import Attributes, Namespace
@@ -270,7 +269,7 @@ class World:
                     enabler.faulting = True
                     self.pending.append(FixUp(process, enabler))
                 else:
-                    write_bit(page, enabler.address, enabler.bit, on=bool(event.status))
+                    page.set_bit(enabler.address, enabler.bit, on=bool(event.status))
 
     def _fix_up(self, enabler: Enabler) -> None:
         owner = self._owner(enabler)
@@ -286,7 +285,7 @@ class World:
         except Errno:
             return
         on = bool(self.event(enabler.event).status)
-        write_bit(page, enabler.address, enabler.bit, on=on)
+        page.set_bit(enabler.address, enabler.bit, on=on)
 
     def _owner(self, enabler: Enabler) -> Process | None:
         """One of the tasks that share an enabler."""
@@ -304,13 +303,3 @@ class World:
             self.pending.append(Release(serial))
         else:
             self.put(serial)
-
-
-def write_bit(page: Page, address: int, bit: int, *, on: bool) -> None:
-    """Set or clear one bit of the word at ``address``."""
-    position = address % len(page.content) + bit // 8
-    mask = 1 << bit % 8
-    if on:
-        page.content[position] |= mask
-    else:
-        page.content[position] &= ~mask & 0xFF

@@ -19,7 +19,7 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory import pages
 from conformance.model.state.events import Event
 from conformance.model.state.process import Enabler, OpenFile, Process
-from conformance.model.state.world import World, write_bit
+from conformance.model.state.world import World
 
 _WORD_SIZES = (4, 8)
 _SIZE_MEMBER = 4
@@ -208,7 +208,7 @@ def _create_enabler(world: World, process: Process, event: Event, address: int, 
         fixed = world.profile.fixed("enomem-for-bad-address")
         reason = f"enable_addr {address:#x} is not writable"
         raise Errno("EFAULT" if fixed else "ENOMEM", reason) from None
-    write_bit(page, address, bit, on=bool(event.status))
+    page.set_bit(address, bit, on=bool(event.status))
     assert process.enablers is not None
     process.enablers.append(Enabler(event.serial, address, bit))
     event.references += 1
@@ -276,5 +276,5 @@ def _unregister(world: World, process: Process, argument: int) -> int:
         page = process.memory.word_page(address)
     except Errno as error:
         raise Errno(error.name, f"disable_addr {address:#x} is not writable") from None
-    write_bit(page, address, bit, on=False)
+    page.set_bit(address, bit, on=False)
     return 0
