@@ -110,16 +110,6 @@ class Process:
         """Whether the task is process 1 of a PID namespace."""
         return self.pid_namespace is not None and self.pid_namespace.members[0] is self
 
-    @property
-    def uid(self) -> int:
-        """The user id."""
-        return self.credentials.uid
-
-    @property
-    def capable(self) -> bool:
-        """perfmon_capable(): CAP_PERFMON or CAP_SYS_ADMIN."""
-        return self.credentials.perfmon
-
     def file(self, slot: int) -> OpenFile:
         """The open file of a descriptor.  Raises Errno("EBADF")."""
         if slot not in self.slots:

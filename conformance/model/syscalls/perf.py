@@ -52,7 +52,7 @@ def open_event(world: World, process: Process, operation: ops.PerfEventOpen) -> 
     """perf_event_open(2), for the caller or for a processor."""
     attr = _attr(process, operation.address)
     flags, sample_type = attr["flags"], attr["sample_type"]
-    if not process.capable and not flags & perf.ATTR_EXCLUDE_KERNEL:
+    if not process.credentials.perfmon and not flags & perf.ATTR_EXCLUDE_KERNEL:
         # perf_allow_kernel(), with kernel.perf_event_paranoid 2.
         raise Errno("EACCES")
     if attr["sample_period"] & _PERIOD_SIGN:
@@ -71,10 +71,10 @@ def open_event(world: World, process: Process, operation: ops.PerfEventOpen) -> 
     raw = bool(sample_type & perf.PERF_SAMPLE_RAW)
     if raw and kprobe is not None:
         raise NotModelled("PERF_SAMPLE_RAW of a kprobe")
-    if raw and source is not None and not process.capable:
+    if raw and source is not None and not process.credentials.perfmon:
         # perf_allow_tracepoint()
         raise Errno("EPERM")
-    if operation.pid == -1 and not process.capable:
+    if operation.pid == -1 and not process.credentials.perfmon:
         # find_get_context(): perf_allow_cpu().
         raise Errno("EACCES")
     period = attr["sample_period"]

@@ -45,7 +45,7 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
     raw = copy_string(process, argument)
     if file.events:
         raise Errno("EMFILE")
-    event = world.table.register(raw, 0, capable=process.capable)
+    event = world.table.register(raw, 0, capable=process.credentials.perfmon)
     file.events.append(event.serial)
     event.references += 1
     return event.index
@@ -56,7 +56,7 @@ def _delete(world: World, process: Process, argument: int) -> int:
     for event in world.table.named(copy_string(process, argument)):
         if not event.deletable:
             raise Errno("EBUSY")
-        world.delete(event, capable=process.capable)
+        world.delete(event, capable=process.credentials.perfmon)
         return 0
     raise Errno("ENOENT")
 

@@ -64,7 +64,7 @@ def _run_command(world: World, process: Process, command: str) -> None:
             # user_event_create() sets the persist flag, which these releases refuse.
             raise Errno("EINVAL")
         flags = USER_EVENT_REG_PERSIST if world.profile.has("persist") else 0
-        world.table.register(raw, flags, capable=process.capable)
+        world.table.register(raw, flags, capable=process.credentials.perfmon)
     elif command.startswith("e:"):
         eprobes.create(world, command)
     elif command.startswith("s:"):
@@ -121,7 +121,7 @@ def _matching(
     if system in (None, *_systems(world)):
         for event in world.table.events:
             if _matches(world, event, name, tokens):
-                free = partial(world.delete, event, capable=process.capable)
+                free = partial(world.delete, event, capable=process.credentials.perfmon)
                 found.append((float(event.serial), free))
     if system in (None, probes.GROUP):
         if world.kprobes.keys() & {name} or (world.kprobes and not name):
@@ -159,6 +159,6 @@ def release_all(world: World, process: Process) -> None:
         if any(not event.deletable for event in world.table.events):
             raise Errno("EBUSY")
         for event in list(world.table.events):
-            world.delete(event, capable=process.capable)
+            world.delete(event, capable=process.credentials.perfmon)
     finally:
         instances.reset_after_deletion(world)

@@ -194,7 +194,7 @@ def _check_kernel_events(pattern: str) -> None:
 
 def write_pid(world: World, process: Process, path: str, flags: int) -> None:
     """event_pid_write(): append the pid of the caller to a list."""
-    if process.uid != 0:
+    if process.credentials.uid != 0:
         raise Errno("EACCES")
     check_open(world, path, flags)
     name, local = instances.locate(world, path)

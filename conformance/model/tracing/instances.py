@@ -98,7 +98,7 @@ def _instance_name(process: Process, path: str) -> str:
 
     Raises Errno("EPERM") for other directories, which have no mkdir and rmdir.
     """
-    if process.uid != 0:
+    if process.credentials.uid != 0:
         raise Errno("EACCES")
     found = _PATH.fullmatch(path)
     if found is None or found[2] is not None:

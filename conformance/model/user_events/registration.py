@@ -160,7 +160,7 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
     if overlaps and world.profile.fixed("overlapping-words"):
         raise Errno("EADDRINUSE", f"bit {bit} at {address:#x} is registered by another address")
     raw = copy_string(process, reg["name_args"])
-    event = world.register(raw, reg["flags"], capable=process.capable)
+    event = world.register(raw, reg["flags"], capable=process.credentials.perfmon)
     index = _reference(file, event)
     _create_enabler(world, process, event, address, bit)
     _put_result(process, argument, USER_REG, "write_index", index)
@@ -182,7 +182,7 @@ def _register_for_page(world: World, process: Process, file: OpenFile, argument:
     size = _struct_size(process, argument, least)
     reg = copy_struct(process, argument, layout, size)
     raw = copy_string(process, reg["name_args"])
-    event = world.register(raw, 0, capable=process.capable)
+    event = world.register(raw, 0, capable=process.credentials.perfmon)
     index = _reference(file, event)
     _put_result(process, argument, layout, "write_index", index)
     _put_result(process, argument, layout, PLACE_MEMBER[generation], event.index)
@@ -228,7 +228,7 @@ def _delete(world: World, process: Process, argument: int) -> int:
     if not found:
         raise Errno("ENOENT", "no event has this name")
     for event in found:
-        world.delete(event, capable=process.capable)
+        world.delete(event, capable=process.credentials.perfmon)
     return 0
 
 
