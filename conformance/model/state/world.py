@@ -107,6 +107,11 @@ class World:
         return self.processes[actor]
 
     @property
+    @property
+    def open_files(self) -> list[OpenFile]:
+        """The files of all descriptors of all processes."""
+        return [file for process in self.processes.values() for file in process.slots.values()]
+
     def top(self) -> Instance:
         """The top instance."""
         return self.instances[TOP]
@@ -163,7 +168,7 @@ class World:
 
     def close(self, file: OpenFile) -> None:
         """Close a descriptor; the last one drops the references (user_events_release)."""
-        held = [each for process in self.processes.values() for each in process.slots.values()]
+        held = self.open_files
         if file in held or any(file in each.queued for each in held):
             return
         waiting, file.queued = file.queued, []

@@ -5,6 +5,7 @@ Source: kernel/bpf/syscall.c.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from conformance import ops
@@ -70,8 +71,8 @@ def _create(
     world: World, process: Process, command: Command, attributes: Mapping[str, int]
 ) -> OpenFile:
     if command is Command.MAP_CREATE:
-        return OpenFile("anon_inode:bpf-map", 2, object=_create_map(process, attributes))
-    return OpenFile("anon_inode:bpf-prog", 2, object=_load(world, process, attributes))
+        return OpenFile("anon_inode:bpf-map", os.O_RDWR, object=_create_map(process, attributes))
+    return OpenFile("anon_inode:bpf-prog", os.O_RDWR, object=_load(world, process, attributes))
 
 
 def _create_map(process: Process, attributes: Mapping[str, int]) -> Map:

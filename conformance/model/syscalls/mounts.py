@@ -119,10 +119,10 @@ def _reconfigure(
 
 def _is_written(world: World) -> bool:
     """sb_prepare_remount_readonly(): whether a tracefs file is open for writing."""
-    files = (file for each in world.processes.values() for file in each.slots.values())
     writable = (os.O_WRONLY, os.O_RDWR)
     return any(
-        file.path.startswith(TRACEFS) and file.flags & os.O_ACCMODE in writable for file in files
+        file.path.startswith(TRACEFS) and file.flags & os.O_ACCMODE in writable
+        for file in world.open_files
     )
 
 

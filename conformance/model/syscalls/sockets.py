@@ -6,6 +6,7 @@ net/core/scm.c.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 
 from conformance import ops
@@ -22,7 +23,6 @@ SO_ATTACH_BPF = 50
 # net.unix.max_dgram_qlen: the length of the queue.
 _MAX_QUEUE = 10
 _MAX_DATAGRAM = 4096
-_O_RDWR = 2
 
 
 @dataclass(slots=True, eq=False)
@@ -62,8 +62,8 @@ def socketpair(world: World, process: Process, operation: ops.Socketpair) -> Ans
     """socketpair(2)."""
     one, other = Socket(), Socket()
     one.peer, other.peer = other, one
-    process.slots[operation.slot] = OpenFile("socket:", _O_RDWR, object=one)
-    process.slots[operation.other_slot] = OpenFile("socket:", _O_RDWR, object=other)
+    process.slots[operation.slot] = OpenFile("socket:", os.O_RDWR, object=one)
+    process.slots[operation.other_slot] = OpenFile("socket:", os.O_RDWR, object=other)
     return Answer(0)
 
 
@@ -119,10 +119,9 @@ def receive_descriptor(world: World, process: Process, operation: ops.ReceiveDes
 
 
 def _end_of(world: World, socket: Socket | None) -> OpenFile:
-    for process in world.processes.values():
-        for file in process.slots.values():
-            if file.object is socket:
-                return file
+    for file in world.open_files:
+        if file.object is socket:
+            return file
     raise Errno("ECONNREFUSED")
 
 

@@ -109,8 +109,7 @@ def _instance_name(process: Process, path: str) -> str:
 def _is_open(world: World, name: str) -> bool:
     """Whether a file of the instance is open (tr->ref, tr->trace_ref)."""
     start = f"{_DIRECTORY}/{name}/"
-    files = (file for each in world.processes.values() for file in each.slots.values())
-    paths = [file.path for file in files if file.path.startswith(start)]
+    paths = [file.path for file in world.open_files if file.path.startswith(start)]
     paths = [path for path in paths if not _WITHOUT_REFERENCE.fullmatch(path)]
     if not world.profile.has("enable_file_holds_instance"):
         paths = [path for path in paths if not _OF_EVENT.fullmatch(path)]
