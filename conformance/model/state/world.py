@@ -163,7 +163,11 @@ class World:
         """
         if self.status_page is not None:
             self.status_page.set_status(event.index, 0)
-        for name in event.was_enabled:
+        self.reset_later(event.was_enabled)
+
+    def reset_later(self, names: set[str]) -> None:
+        """Mark the buffers of instances, as far as they exist, for the next reset."""
+        for name in names & self.instances.keys():
             self.instances[name].clear_trace = True
 
     def close(self, file: OpenFile) -> None:

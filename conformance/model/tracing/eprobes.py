@@ -137,8 +137,7 @@ def delete(world: World, probe: Eprobe) -> None:
     if probe.enabled:
         raise Errno("EBUSY")
     del world.eprobes[probe.name]
-    for instance in probe.was_enabled & set(world.instances):
-        world.instances[instance].clear_trace = True
+    world.reset_later(probe.was_enabled)
     event = world.table.find(probe.source)
     if event is not None:
         event.eprobe_count -= 1

@@ -46,8 +46,7 @@ def delete(world: World, found: SyntheticEvent) -> None:
     if found.users or found.enabled:
         raise Errno("EBUSY")
     del world.synthetic_events[found.name]
-    for instance in found.was_enabled & set(world.instances):
-        world.instances[instance].clear_trace = True
+    world.reset_later(found.was_enabled)
 
 
 def at(world: World, path: str) -> tuple[SyntheticEvent, str, str] | None:
