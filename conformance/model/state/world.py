@@ -7,6 +7,7 @@ order.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.abi.profile import Generation, Profile
@@ -107,11 +108,11 @@ class World:
         return self.processes[actor]
 
     @property
-    @property
     def open_files(self) -> list[OpenFile]:
         """The files of all descriptors of all processes."""
         return [file for process in self.processes.values() for file in process.slots.values()]
 
+    @property
     def top(self) -> Instance:
         """The top instance."""
         return self.instances[TOP]
@@ -184,12 +185,14 @@ class World:
         for serial in file.events:
             self.put(serial)
 
-    def ring_unmapped(self, file: OpenFile) -> None:
-        """Unmap a ring; the last mapping frees it and may close the file."""
-        event = perf_event_of(file)
-        if event is not None and not self._maps(file):
-            event.ring = None
-            self.close(file)
+    def rings_unmapped(self, owners: Iterable[object]) -> None:
+        """Unmap the rings of files; the last mapping frees one and may close the file."""
+        for file in owners:
+            assert isinstance(file, OpenFile)
+            event = perf_event_of(file)
+            if event is not None and not self._maps(file):
+                event.ring = None
+                self.close(file)
 
     def _maps(self, file: OpenFile) -> bool:
         return any(file in process.memory.owners() for process in self.processes.values())

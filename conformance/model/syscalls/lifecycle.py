@@ -11,7 +11,7 @@ from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.memory.address_space import AddressSpace
-from conformance.model.state.process import Enabler, OpenFile, Process
+from conformance.model.state.process import Enabler, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.handlers import Handlers
 from conformance.model.tracefs import files
@@ -106,7 +106,7 @@ def execute(world: World, process: Process, operation: tasks.Exec) -> Answer:
     }
     for file in before:
         world.close(file)
-    _unmapped(world, owners)
+    world.rings_unmapped(owners)
     return Answer(None)
 
 
@@ -115,16 +115,11 @@ def exit_group(world: World, process: Process, operation: ops.Exit | tasks.Die) 
 
     With process 1 all of its PID namespace ends (pid_namespace.c:zap_pid_ns_processes).
     """
+    ended = _threads(world, operation.actor)
     if process.is_init:
-        others = [
-            name
-            for name, each in world.processes.items()
-            if each.pid_namespace is process.pid_namespace
-        ]
-        for actor in others:
-            _end(world, actor)
-        return Answer(0)
-    for actor in _threads(world, operation.actor):
+        inside = process.pid_namespace
+        ended = [name for name, each in world.processes.items() if each.pid_namespace is inside]
+    for actor in ended:
         _end(world, actor)
     return Answer(0)
 
@@ -150,7 +145,7 @@ def _end(world: World, actor: str) -> None:
     _wake(world, process)
     for file in dict.fromkeys(process.slots.values()):
         world.close(file)
-    _unmapped(world, process.memory.owners())
+    world.rings_unmapped(process.memory.owners())
     for event in world.perf_events:
         # An empty list would mean all processes.
         event.tasks = [task for task in event.tasks if task is not process] or event.tasks
@@ -187,12 +182,6 @@ def _wake(world: World, process: Process) -> None:
     for each in world.processes.values():
         if each.waits_for is process:
             each.waits_for = None
-
-
-def _unmapped(world: World, owners: list[object]) -> None:
-    for owner in owners:
-        assert isinstance(owner, OpenFile)
-        world.ring_unmapped(owner)
 
 
 # Descriptors

@@ -120,9 +120,7 @@ def munmap(world: World, process: Process, operation: ops.Munmap) -> Answer:
     memory = process.memory
     owners = memory.owners(pages_of(operation.address, operation.length))
     memory.unmap(operation.address, operation.length)
-    for owner in owners:
-        assert isinstance(owner, OpenFile)
-        world.ring_unmapped(owner)
+    world.rings_unmapped(owners)
     return Answer(0)
 
 
