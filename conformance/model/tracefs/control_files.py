@@ -54,27 +54,24 @@ def read(world: World, path: str) -> str | None:
     system = _SYSTEM_FILTER.fullmatch(local)
     if system is not None:
         return event_files.system_filter_text(world, system[1])
-    synthetic = synthetic_events.at(world, path)
-    if synthetic is not None and synthetic[1] == "enable":
-        return "1\n" if synthetic[2] in synthetic[0].enabled else "0\n"
-    probe = eprobes.at(world, local)
-    if probe is not None and probe[1] == "enable":
-        return "1\n" if instance in probe[0].enabled else "0\n"
-    return None
+    probe = synthetic_events.event_of_enable(world, local) or eprobes.probe_of_enable(world, local)
+    if probe is None:
+        return None
+    return "1\n" if instance in probe.enabled else "0\n"
 
 
 def write(world: World, path: str, text: str, flags: int) -> bool:
     """Write any other file; False for files handled elsewhere."""
     instance, local = instances.locate(world, path)
     system = _SYSTEM_FILTER.fullmatch(local)
-    probe = eprobes.at(world, local)
-    synthetic = synthetic_events.at(world, path)
+    probe = eprobes.probe_of_enable(world, local)
+    synthetic = synthetic_events.event_of_enable(world, local)
     if system is not None:
         event_files.set_system_filter(world, instance, system[1], text)
-    elif probe is not None and probe[1] == "enable":
-        eprobes.set_enabled(world, probe[0], instance, on=parse_switch(text))
-    elif synthetic is not None and synthetic[1] == "enable":
-        synthetic_events.set_enabled(synthetic[0], synthetic[2], on=parse_switch(text))
+    elif probe is not None:
+        eprobes.set_enabled(world, probe, instance, on=parse_switch(text))
+    elif synthetic is not None:
+        synthetic_events.set_enabled(synthetic, instance, on=parse_switch(text))
     elif local == SNAPSHOT:
         _set_snapshot(world.instances[instance], parse_written(text))
     else:

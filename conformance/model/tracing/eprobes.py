@@ -26,18 +26,18 @@ _DEFAULT_TYPE = "x64"
 _MAX_NAME = 32
 
 
-def at(world: World, path: str) -> tuple[Eprobe, str] | None:
-    """The eprobe and file name of a path in events/ of the top instance, None for others.
+def probe_of_enable(world: World, local: str) -> Eprobe | None:
+    """The eprobe whose `enable` a path is, None for other files.
 
-    Raises Errno.
+    Raises Errno("ENOENT") in the directory of no probe.
     """
-    found = _FILE.fullmatch(path)
+    found = _FILE.fullmatch(local)
     if found is None or found[1] in world.kprobes:
         return None
     probe = world.eprobes.get(found[1])
     if probe is None:
         raise Errno("ENOENT")
-    return probe, found[2]
+    return probe if found[2] == "enable" else None
 
 
 def create(world: World, command: str) -> None:

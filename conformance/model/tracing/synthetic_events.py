@@ -11,7 +11,6 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.synthetic_event import GROUP, STRING, SyntheticEvent, SyntheticField
 from conformance.model.state.world import World
-from conformance.model.tracing import instances
 
 _CREATE = re.compile(rf"s:(?:{GROUP}/)?(\w+) (\w+(?: \w+(?:\[\])?;? *)+)")
 _FIELD = re.compile(r"([us](?:8|16|32|64)|char) (\w+(?:\[\])?)")
@@ -49,16 +48,18 @@ def delete(world: World, found: SyntheticEvent) -> None:
     world.reset_later(found.was_enabled)
 
 
-def at(world: World, path: str) -> tuple[SyntheticEvent, str, str] | None:
-    """Event, file name and instance of a path in events/synthetic, None for others."""
-    instance, local = instances.locate(world, path)
+def event_of_enable(world: World, local: str) -> SyntheticEvent | None:
+    """The event whose `enable` a path is, None for other files.
+
+    Raises Errno("ENOENT") in the directory of no event.
+    """
     found = _FILE.fullmatch(local)
     if found is None:
         return None
     event = world.synthetic_events.get(found[1])
     if event is None:
         raise Errno("ENOENT")
-    return event, found[2], instance
+    return event if found[2] == "enable" else None
 
 
 def set_enabled(event: SyntheticEvent, instance: str, *, on: bool) -> None:
