@@ -24,7 +24,7 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "&": lambda left, right: left & right != 0,
 }
 INTEGER_SIZES = (1, 2, 4, 8)
-_COMMON = (
+COMMON_FIELDS = (
     Field("unsigned short", "common_type", 0, 2),
     Field("unsigned char", "common_flags", 2, 1),
     Field("unsigned char", "common_preempt_count", 3, 1),
@@ -110,14 +110,14 @@ def find_own_field(fields: Sequence[Field], name: str) -> Field | None:
 
 def find_field(fields: Sequence[Field], name: str) -> Field | None:
     """trace_find_event_field(): a field of the event, or a common field."""
-    common = next((field for field in _COMMON if field.name == name), None)
+    common = next((field for field in COMMON_FIELDS if field.name == name), None)
     return find_own_field(fields, name) or common
 
 
 def _value(field: Field, record: bytes) -> int:
-    if field.name == "common_pid" and field in _COMMON:
+    if field.name == "common_pid" and field in COMMON_FIELDS:
         return _SOME_PID
-    if field in _COMMON:
+    if field in COMMON_FIELDS:
         raise NotModelled(f"a filter on {field.name}")
     raw = record[field.offset : field.offset + field.size]
     return int.from_bytes(raw, "little", signed=field.signed)

@@ -7,14 +7,9 @@ import re
 from conformance.abi import grammar
 from conformance.abi.profile import Generation, Profile
 from conformance.model.state.events import Event
-from conformance.model.text import definition
+from conformance.model.text.definition import Field
+from conformance.model.text.filters import COMMON_FIELDS
 
-_COMMON_FIELDS = (
-    ("unsigned short common_type", 0, 2, 0),
-    ("unsigned char common_flags", 2, 1, 0),
-    ("unsigned char common_preempt_count", 3, 1, 0),
-    ("int common_pid", 4, 4, 1),
-)
 # The kernel chooses the id; View.STRUCTURE removes it on both sides.
 _ID_LINE = "ID: 0"
 # An array whose length was not set, up to its bracket.  f_show() leaves __data_loc types alone, and
@@ -24,10 +19,9 @@ _LENGTH = re.compile(r"(\tfield:(?!__data_loc)[^;]*\w\[)\](?=;)")
 
 def text(event: Event, profile: Profile) -> str:
     """Common fields, own fields and print fmt, with a placeholder for the id."""
-    common = "".join(_format_line(*line) for line in _COMMON_FIELDS)
-    own = "".join(
-        _format_line(_shown_type(field, profile), field.offset, field.size, int(field.signed))
-        for field in event.fields
+    common, own = (
+        "".join(_line(field, profile) for field in fields)
+        for fields in (COMMON_FIELDS, event.fields)
     )
     return (
         f"name: {event.tracepoint}\n{_ID_LINE}\nformat:\n{common}\n{own}\n"
@@ -46,11 +40,12 @@ def with_some_length(text: str) -> str | None:
     return shown if number else None
 
 
-def _format_line(text: str, offset: int, size: int, signed: int) -> str:
-    return f"\tfield:{text};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n"
+def _line(field: Field, profile: Profile) -> str:
+    place = f"offset:{field.offset};\tsize:{field.size};\tsigned:{int(field.signed)};"
+    return f"\tfield:{_shown_type(field, profile)};\t{place}\n"
 
 
-def _shown_type(field: definition.Field, profile: Profile) -> str:
+def _shown_type(field: Field, profile: Profile) -> str:
     """The type without its array part, which moves behind the name as a length, except for
     __data_loc.
 
