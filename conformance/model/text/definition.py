@@ -57,6 +57,12 @@ class Field:
         """Whether the offset counts from the end of the word (__rel_loc)."""
         return self.type.startswith("__rel_loc ")
 
+    def located(self, record: bytes) -> tuple[int, int]:
+        """Start in the record, and size, of the data of a dynamic field."""
+        end = self.offset + self.size
+        word = int.from_bytes(record[self.offset : end], "little")
+        return (word & 0xFFFF) + (end if self.is_relative else 0), word >> 16
+
     @property
     def text(self) -> str:
         """The field as dynamic_events shows it (user_event_show)."""

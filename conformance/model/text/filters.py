@@ -125,9 +125,5 @@ def _value(field: Field, record: bytes) -> int:
 
 def string_of(field: Field, record: bytes) -> bytes:
     """The bytes that a pattern is held against."""
-    raw = record[field.offset : field.offset + field.size]
-    if not field.is_location:
-        return raw
-    word = int.from_bytes(raw, "little")
-    start = (word & 0xFFFF) + (field.offset + 4 if field.is_relative else 0)
-    return record[start : start + (word >> 16)]
+    start, size = field.located(record) if field.is_location else (field.offset, field.size)
+    return record[start : start + size]

@@ -274,16 +274,12 @@ def _validate(event: Event, record: bytes, profile: Profile) -> None:
             continue
         if not grammar.TRACE_ENTRY_SIZE <= field.offset <= len(record) - grammar.LOCATION_SIZE:
             raise NotModelled("a dynamic field outside of the payload, as offsets wrap")
-        word = int.from_bytes(record[field.offset : field.offset + 4], "little")
-        start = word & 0xFFFF
-        if field.is_relative:
-            start += field.offset + 4
-        end = start + (word >> 16)
+        start, size = field.located(record)
+        end = start + size
         if end > len(record):
             reason = f"the data of {field.name} end at byte {end} of a record of {len(record)}"
             raise Errno("EFAULT", reason)
-        is_empty = not word >> 16
-        if is_empty and profile.fixed("empty-dynamic-string"):
+        if not size and profile.fixed("empty-dynamic-string"):
             continue
         if "char" in field.type:
             if end <= grammar.TRACE_ENTRY_SIZE:
