@@ -27,7 +27,7 @@ DEFAULT_MAX_EVENTS = 32768
 _FIRST_ID = 1 << 32
 # Of events whose ids are unknown, by serial.
 _UNKNOWN_ID = 1 << 48
-_NAME_MAX = 255
+NAME_MAX = 255
 # TRACE_EVENT_TYPE_MAX
 _LAST_ID = 65535
 # The sign of an int.
@@ -185,7 +185,7 @@ class EventTable:
 
         Raises Errno: ENOENT, or ENAMETOOLONG where simple_lookup() looks for it.
         """
-        if len(name) > _NAME_MAX and not self.profile.has("directories_of_any_name"):
+        if len(name) > NAME_MAX and not self.profile.has("directories_of_any_name"):
             raise Errno("ENAMETOOLONG")
         for event in self._by_serial.values():
             if event.system == system and event.tracepoint == name and "/" not in name:
@@ -222,7 +222,7 @@ class EventTable:
             refused_flags = flags != 0 and not self.profile.has("persist")
             if command.flags is not None or refused_flags:
                 raise Errno("EINVAL", "flags after the colon of the name")
-        if not _is_file_name(command.name) and self.profile.fixed("event-name-slash"):
+        if not is_file_name(command.name) and self.profile.fixed("event-name-slash"):
             raise Errno("EINVAL", f"no directory can be called {command.name!r}")
         if flags & USER_EVENT_REG_PERSIST and not capable:
             raise Errno("EPERM", "USER_EVENT_REG_PERSIST needs CAP_PERFMON")
@@ -312,6 +312,6 @@ class EventTable:
         self.remove(event)
 
 
-def _is_file_name(name: str) -> bool:
+def is_file_name(name: str) -> bool:
     """Whether a directory can have the name of an event."""
     return name not in ("", ".", "..") and "/" not in name

@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from conformance.abi import grammar, rfc_v1
 from conformance.abi.profile import Profile
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.state.events import Event, EventTable
-from conformance.model.state.status_page import USERS, StatusPage
+from conformance.model.state.events import NAME_MAX, Event, EventTable, is_file_name
+from conformance.model.state.status_page import StatusPage, used_by
 from conformance.model.text.definition import Field
 from conformance.model.text.numbers import parse_unsigned
 
 _U32 = 1 << 32
-# NAME_MAX, and names that cannot be directories (lookup_one_len).
-_NAME_MAX = 255
-_NO_DIRECTORY = ("", ".", "..")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +81,8 @@ class RfcEvent(Event):
         """
         assert page is not None
         fields = "".join(f";{field.type} {field.name}" for field in reversed(self.fields))
-        status = page.byte(self.index)
-        users = "".join(f" {user}" for bit, user in USERS.items() if status & bit)
-        used = f" (Used by{users})" if status else ""
-        return f"{rfc_v1.PREFIX}{self.name}{fields}{used}\n"
+        used = used_by(page.byte(self.index))
+        return f"{rfc_v1.PREFIX}{self.name}{fields}{f' ({used})' if used else ''}\n"
 
     def print_format(self, profile: Profile) -> str:
         """The print fmt of `format`."""
@@ -107,8 +102,7 @@ class RfcTable(EventTable):
         index = self._indexes.lowest()
         # tracefs creates the directory with the credentials of the caller; fields are parsed after
         # it.
-        has_directory = capable and "/" not in name and name not in _NO_DIRECTORY
-        has_directory = has_directory and len(name) <= _NAME_MAX
+        has_directory = capable and is_file_name(name) and len(name) <= NAME_MAX
         defined = Definition.parse(arguments if semicolon and has_directory else None)
         event = RfcEvent(
             serial=self.created,

@@ -21,6 +21,12 @@ FIRST_INDEX = 1
 _BITS = 8
 
 
+def used_by(status: int) -> str:
+    """The kinds of probes in a status as texts show them, "" for none."""
+    users = "".join(f" {user}" for bit, user in USERS.items() if status & bit)
+    return f"Used by{users}" if status else ""
+
+
 def pages(profile: Profile) -> int:
     """Length of the status page in pages (MAX_PAGES)."""
     return 2 if profile.has("two_status_pages") else 1

@@ -24,11 +24,10 @@ def text(world: World) -> str:
 def line_of(world: World, event: Event) -> str:
     """The line of an event."""
     status = _shown_status(world, event)
-    users = "".join(f" {user}" for bit, user in status_page.USERS.items() if status & bit)
-    shown = (f" Used by{users}" if status else "") + (" FLAG:BPF_ITER" if event.bpf_iter else "")
-    used = f" #{shown}" if shown else ""
+    flag = "FLAG:BPF_ITER" if event.bpf_iter else ""
+    shown = " ".join(filter(None, (status_page.used_by(status), flag)))
     index = f"{event.index}:" if world.status_page is not None else ""
-    return f"{index}{event.tracepoint}{used}\n"
+    return f"{index}{event.tracepoint}{f' # {shown}' if shown else ''}\n"
 
 
 def _shown_status(world: World, event: Event) -> int:
