@@ -36,7 +36,6 @@ _U32 = (1 << 32) - 1
 STACK_SIZE = 512
 # include/uapi/linux/bpf.h
 _BPF_F_LOCK = 4
-_EFAULT = 14
 _MAX_STEPS = 1 << 16
 
 
@@ -277,7 +276,7 @@ def _probe_read(machine: Machine) -> Value:
     except Errno:
         # copy_from_kernel_nofault() failed: the destination is cleared.
         machine.write(target, bytes(size))
-        return -_EFAULT & _U64
+        raise
     machine.write(target, data)
     return 0
 

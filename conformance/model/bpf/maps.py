@@ -93,16 +93,17 @@ class Map:
         """The keys or the end that may follow a key; None and unknown keys are at the start."""
         if self.is_array:
             return [self._next_index(key)]
-        position: Position = key if key is not None and key in self.values else End.FIRST
+        position = self._position(key)
         if position in self.following:
             return [self.following[position]]
         places: list[Position] = [*self.values, End.LAST]
         return [each for each in places if self._may_follow(position, each)]
 
+    def _position(self, key: bytes | None) -> Position:
+        return key if key is not None and key in self.values else End.FIRST
+
     def _next_index(self, key: bytes | None) -> Position:
-        index = 0 if key is None else _KEY.unpack(key)[0] + 1
-        if key is not None and key not in self.values:
-            index = 0
+        index = 0 if key is None or key not in self.values else _KEY.unpack(key)[0] + 1
         return End.LAST if index == self.max_entries else _KEY.pack(index)
 
     def _may_follow(self, position: Position, key: Position) -> bool:
@@ -126,8 +127,7 @@ class Map:
     def decide(self, key: bytes | None, following: Position) -> None:
         """Fix the key that follows."""
         if not self.is_array:
-            position = key if key is not None and key in self.values else End.FIRST
-            self.following[position] = following
+            self.following[self._position(key)] = following
 
 
 def create(kind: int, key_size: int, value_size: int, max_entries: int) -> Map:

@@ -116,8 +116,8 @@ def _write(world: World, process: Process, operation: ops.Write) -> Answer:
     if file.path == files.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
         reach = process.memory.readable(operation.address, operation.count)
         commands = process.memory.read(operation.address, reach).decode("latin-1")
-        run = dynamic_events.run_commands
-        return Answer(run(world, process, commands, operation.count))
+        count = dynamic_events.run_commands(world, process, commands, operation.count)
+        return Answer(count)
     if descriptors.control_at(world, file.path) and file.flags & os.O_ACCMODE != os.O_RDONLY:
         text = process.memory.read(operation.address, operation.count)
         return Answer(descriptors.write(world, file, text.decode("latin-1")))

@@ -213,7 +213,8 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         return len(data)
     others = kernel_events.find(world, path)
     if others is not None and others[1] == "enable":
-        kernel_events.set_enabled(world, others[0], on=parse_switch(text))
+        file = event_files.kernel_file(world, others[0])
+        event_files.set_enabled(world, file, on=parse_switch(text))
         return len(data)
     match local:
         case _ if path == DYNAMIC_EVENTS:

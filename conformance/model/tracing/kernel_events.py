@@ -48,8 +48,3 @@ def read(world: World, path: str, event: str, file: str) -> bytes | None:
     if file == "enable":
         return event_files.enable_text(world, event_files.kernel_file(world, event)).encode()
     return world.kernel_file_texts.get(path)
-
-
-def set_enabled(world: World, event: str, *, on: bool) -> None:
-    """Enable or disable a kernel event."""
-    event_files.set_enabled(world, event_files.kernel_file(world, event), on=on)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 
+from conformance.model.bpf.access import PT_REGS_SIZE
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.memory.pages import KERNEL_HALF
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.perf_event import PerfEvent
 from conformance.model.state.probes import GROUP, Kprobe
@@ -26,13 +28,11 @@ _FILE = re.compile(rf"{TRACEFS}/events/{GROUP}/(\w+)/id")
 
 # struct pt_regs of x86-64: byte offsets of arguments 2 to 4.
 _RSI, _RDX, _RCX = 104, 96, 88
-_REGS_SIZE = 168
 # struct kprobe_trace_entry_head; the model does not know the address in it.
 _RECORD = bytes(16)
 # A stand-in for the address of the position in vfs_write(), which is 0 for a write(2).
 _POSITION = 0xFFFF_C900_0000_0000
 _POSITION_SIZE = 8
-_KERNEL_HALF = 1 << 63
 
 
 def command(world: World, text: str) -> None:
@@ -81,7 +81,7 @@ def hit(world: World, process: Process, buffer: int, count: int) -> None:
 def _run(process: Process, event: PerfEvent, buffer: int, count: int) -> int:
     assert event.program is not None
     registers = {_RSI: buffer, _RDX: count, _RCX: _POSITION}
-    context = bytearray(_REGS_SIZE)
+    context = bytearray(PT_REGS_SIZE)
     known: set[int] = set()
     for offset, value in registers.items():
         context[offset : offset + 8] = value.to_bytes(8, "little")
@@ -91,7 +91,7 @@ def _run(process: Process, event: PerfEvent, buffer: int, count: int) -> int:
         """copy_from_kernel_nofault(); user addresses are read from the caller."""
         if address >= _POSITION and address + length <= _POSITION + _POSITION_SIZE:
             return bytes(length)
-        if address >= _KERNEL_HALF:
+        if address >= KERNEL_HALF:
             raise NotModelled(f"kernel memory at {address:#x}")
         return process.memory.read_present(address, length)
 
