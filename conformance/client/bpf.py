@@ -18,10 +18,9 @@ from conformance.abi.bpf import (
     ProgramType,
 )
 from conformance.client.addresses import BUFFER, PAGE, SCRATCH, SCRATCH_LENGTH, STRING, STRUCT
-from conformance.client.bpf_program import LogBuffer, Program
+from conformance.client.bpf_program import LogBuffer, Program, SocketPair
 from conformance.client.caller import Descriptor
 from conformance.client.process import Process
-from conformance.client.sockets import SocketPair
 from conformance.ops import Observation
 from conformance.ops import bpf_assembler as bpf
 from conformance.ops.bpf_assembler import INSTRUCTION_SIZE, Piece

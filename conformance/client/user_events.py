@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from conformance import ops
 from conformance.abi.profile import Profile
-from conformance.client.caller import PENDING_WORK_S, Word
+from conformance.client.caller import PENDING_WORK_S
 from conformance.client.data_file import DataFile, Registration
 from conformance.client.lockstep import Lockstep
 from conformance.client.process import Process
@@ -19,39 +19,13 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """An event of a process, the data file it was registered through, and its answer."""
+class Event(Registration):
+    """An event: the result of its registration, and the data file that it went through."""
 
     ue: UserEvents
     name: str
     data: DataFile
-    registered: Registration
-    bit: int = 0
-
-    @property
-    def index(self) -> int:
-        """The write index."""
-        return self.registered.index
-
-    @property
-    def place(self) -> int:
-        """The place in the status page, before 6.4."""
-        return self.registered.place
-
-    @property
-    def word(self) -> Word:
-        """The enable word.  Raises ValueError on a kernel that has a status page."""
-        return self.registered.word
-
-    @property
-    def word_value(self) -> int | None:
-        """The value of the enable word, None on a kernel that has a status page."""
-        return self.registered.word_value
-
-    @property
-    def errno(self) -> str:
-        """Name of the error of the registration, "" on success."""
-        return self.registered.errno
+    bit: int
 
     @property
     def directory(self) -> EventDirectory:
@@ -158,8 +132,10 @@ class UserEvents:
         """
         data = (of or self.process).open_data()
         definition = f"{self.name(name)} {fields}" if fields else self.name(name)
-        registered = data.register(definition, bit=bit, flags=flags)
-        event = Event(self, self.name(name), data, registered, bit)
+        done = data.register(definition, bit=bit, flags=flags)
+        event = Event(
+            done.seen, done.index, done.place, done.chosen, self, self.name(name), data, bit
+        )
         if enabled:
             event.enable()
         return event
