@@ -1,11 +1,13 @@
-"""Operations on descriptors: open, close, dup, ioctl, read, write, lseek.
+"""Operations on descriptors: open, close, dup, ioctl, read, write, lseek, and io_uring.
 
-Source of the 32-bit entry: fs/ioctl.c:compat_sys_ioctl.
+Source of the 32-bit entry: fs/ioctl.c:compat_sys_ioctl; of writes through io_uring: io_uring/rw.c:
+io_write, io_rw_init_file, io_kiocb_update_pos; lib/iov_iter.c.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from conformance import ops
 from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
@@ -25,6 +27,8 @@ _IOC_SIZE_SHIFT = 16
 _IOC_SIZE_MASK = 0x3FFF
 _POINTER = 8
 _COMPAT_POINTER = 4
+# The offset of a write through io_uring at the position of the file.
+_HERE = -1
 
 
 def _open(world: World, process: Process, operation: ops.Open) -> Answer:
@@ -164,6 +168,31 @@ def _lseek(world: World, process: Process, operation: ops.Lseek) -> Answer:
     return Answer(descriptors.seek(world, file, operation.offset, operation.whence))
 
 
+def _submit_write(world: World, process: Process, operation: ops.SubmitWrite) -> Answer:
+    """The result of a completion.
+
+    IORING_OP_WRITE and IORING_OP_WRITEV both call user_events_write_iter(), even for no bytes.
+    Negative offsets other than -1 are refused.
+    """
+    file = process.file(operation.slot)
+    if file.path != files.DATA:
+        raise NotModelled(f"io_uring on {file.path}")
+    segments = [(operation.address, min(operation.count, writing.MAX_RW_COUNT))]
+    if operation.vector:
+        segments = writing.import_vector(world, process, operation.address, operation.count)
+    else:
+        writing.check_range(*segments[0])
+    writing.check_call(file)
+    if operation.offset < 0 and operation.offset != _HERE:
+        raise Errno("EINVAL")
+    writing.check_area(operation.offset, sum(length for _, length in segments))
+    if any(event.inherit and process in event.tasks for event in world.perf_events):
+        raise NotModelled("a worker of io_uring, which is a thread of a task that perf follows")
+    # A worker thread of io_uring writes to a regular file, on any processor.
+    worker = replace(process, tid="", cpu=None)
+    return Answer(writing.write_core(world, worker, file, segments))
+
+
 # The 32-bit entry
 
 
@@ -209,6 +238,7 @@ HANDLERS: Handlers = {
     ops.Pwrite: _pwrite,
     ops.Writev: _writev,
     ops.Pwritev: _writev,
+    ops.SubmitWrite: _submit_write,
     Writev32: _writev32,
     ops.Lseek: _lseek,
 }
