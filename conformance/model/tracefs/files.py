@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 
 from conformance import ops
 from conformance.abi.profile import Generation
@@ -15,7 +16,7 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.namespaces import CONFIDENTIALITY, LOCKDOWN, TRACEFS
 from conformance.model.state.process import Process
-from conformance.model.state.trace_instance import TOP
+from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
 from conformance.model.text.numbers import parse_switch, parse_written
 from conformance.model.tracefs import (
@@ -68,8 +69,17 @@ _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o
 # The `enable` and `filter` of all events or of a system.
 _GROUP_MODE = 0o640
 
-
 _STATS = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/stats")
+# Files whose text depends on nothing but the state and the instance.
+_TEXTS: Mapping[str, Callable[[World, Instance], str]] = {
+    STATUS: lambda world, _: status_file.text(world),
+    DYNAMIC_EVENTS: lambda world, _: dynamic_events.text(world),
+    TRACING_ON: lambda _, instance: f"{int(instance.tracing_on)}\n",
+    PROCESSORS: lambda _, instance: f"{int(instance.cpu_traced)}\n",
+    MAXIMUM: lambda world, _: f"{limits.read_maximum(world)}\n",
+    control_files.TRACE: trace_file.text,
+    control_files.SNAPSHOT: trace_file.snapshot_text,
+}
 
 
 def page_file(world: World) -> str:
@@ -141,21 +151,8 @@ def read(world: World, process: Process, path: str) -> bytes | None:
         return _event_text(world, *found, name)
     if enabling.handles(world, path):
         return enabling.read(world, path)
-    match local:
-        case _ if path == STATUS:
-            return _encode(status_file.text(world))
-        case _ if path == DYNAMIC_EVENTS:
-            return _encode(dynamic_events.text(world))
-        case _ if local == TRACING_ON:
-            return b"1\n" if instance.tracing_on else b"0\n"
-        case _ if local == PROCESSORS:
-            return b"1\n" if instance.cpu_traced else b"0\n"
-        case _ if path == MAXIMUM:
-            return b"%d\n" % limits.read_maximum(world)
-        case _ if local == control_files.TRACE:
-            return _encode(trace_file.text(world, instance))
-        case _ if local == control_files.SNAPSHOT:
-            return _encode(trace_file.snapshot_text(world, instance))
+    if local in _TEXTS:
+        return _encode(_TEXTS[local](world, instance))
     stats = _STATS.fullmatch(local)
     if stats is not None:
         return _encode(instance.stats_text(int(stats[1])))
