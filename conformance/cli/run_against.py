@@ -23,15 +23,16 @@ from conformance.session.controller.resume import differences
 from conformance.session.controller.run_head import run_head
 from conformance.session.launch import Session
 from conformance.session.options import command_words, replaced
-from conformance.session.target.target import MODEL, ConflictingOptions, check, kernel_id, resolve
+from conformance.session.target.target import MODEL, check, kernel_id, resolve
+from kernels.errors import UserMistake
 from vm.errors import VmError
 
 
 def require_patches(options: Namespace, kernel: str | None) -> None:
-    """Raise ConflictingOptions if there is nothing to compare: no patches, or no kernel."""
+    """Raise UserMistake if there is nothing to compare: no patches, or no kernel."""
     if not options.patch or kernel == MODEL:
         hint = "add --kernel 6.12 --patch FILE, or compare two runs with uevt compare"
-        raise ConflictingOptions("--against base is for a kernel with --patch", hint)
+        raise UserMistake("--against base is for a kernel with --patch", hint)
     check(replaced(options, kernel=kernel))
 
 
@@ -45,7 +46,7 @@ def judge(
     """Run a kernel without and with its patches, and print what they change.
 
     Returns the exit codes that decide; ``runs`` takes the KTAP of the patched kernel as one of
-    several.  Raises ConflictingOptions.
+    several.  Raises UserMistake.
     """
     require_patches(options, kernel)
     options = replaced(options, kernel=kernel)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.client.addresses import FREE
 from conformance.ops.system_calls import MACHINES
-from conformance.session.here.errors import NotPermitted
+from conformance.session.here.errors import Refused
 from conformance.session.here.occupancy import text
 
 #: Bits of the capabilities that cases use (include/uapi/linux/capability.h).
@@ -51,23 +51,23 @@ _FIXED, _FAILED = 0x100022, ctypes.c_void_p(-1).value
 
 
 def require_privileges() -> None:
-    """Raise NotPermitted naming everything that is missing."""
+    """Raise Refused naming everything that is missing."""
     if os.uname().machine not in MACHINES:
-        raise NotPermitted(
+        raise Refused(
             f"--here knows no system call numbers of {os.uname().machine}",
             f"it knows those of {', '.join(sorted(MACHINES))}",
         )
     if mmap.PAGESIZE != _PAGE:
-        raise NotPermitted(
+        raise Refused(
             f"the kernel has pages of {mmap.PAGESIZE} bytes, and cases are about {_PAGE}",
             "boot a kernel with pages of 4 KiB",
         )
     if os.geteuid() != 0:
-        raise NotPermitted("--here needs root", "run it with sudo")
+        raise Refused("--here needs root", "run it with sudo")
     held = _effective()
     missing = [name for name, bit in _CAPABILITIES.items() if not held >> bit & 1]
     if missing:
-        raise NotPermitted(
+        raise Refused(
             f"--here lacks {', '.join(missing)}",
             "run it outside of a container, or grant the container " + ", ".join(missing),
         )
@@ -75,7 +75,7 @@ def require_privileges() -> None:
         file = Path(f"/proc/self/ns/{name}")
         # A kernel without these namespaces has no such file.
         if file.exists() and file.stat().st_ino != inode:
-            raise NotPermitted(
+            raise Refused(
                 f"--here needs the initial {name} namespace: {_WHY[name]}",
                 "run it outside of a container",
             )
@@ -91,27 +91,27 @@ def _effective() -> int:
 
 
 def _require_no_lockdown() -> None:
-    """Raise NotPermitted where the kernel keeps tracefs from being opened."""
+    """Raise Refused where the kernel keeps tracefs from being opened."""
     if "[confidentiality]" in text(_LOCKDOWN):
-        raise NotPermitted(
+        raise Refused(
             "the kernel is locked down (confidentiality): tracefs cannot be opened",
             "boot without lockdown=confidentiality",
         )
 
 
 def _require_readable_memory() -> None:
-    """Raise NotPermitted where not even root may read the memory of another process."""
+    """Raise Refused where not even root may read the memory of another process."""
     if (scope := text(_PTRACE_SCOPE).strip()) == _NO_ATTACH:
-        raise NotPermitted(
+        raise Refused(
             f"kernel.yama.ptrace_scope is {scope}: the memory of cases cannot be read",
             "boot with a lower value; the kernel does not lower it before a reboot",
         )
 
 
 def _require_addresses() -> None:
-    """Raise NotPermitted where programs cannot have memory where cases need it."""
+    """Raise Refused where programs cannot have memory where cases need it."""
     if error := _map(_ADDRESS):
-        raise NotPermitted(
+        raise Refused(
             f"cases need memory at {_ADDRESS:#x}, which the kernel refuses: {os.strerror(error)}",
             "boot a kernel with 48 bits of virtual addresses; 39 are too few",
         )

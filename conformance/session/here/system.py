@@ -17,7 +17,7 @@ from pathlib import Path
 
 from conformance.results.json_codec import SchemaError, decode
 from conformance.session.here import occupancy
-from conformance.session.here.errors import NotPermitted, NotRestored, Occupied
+from conformance.session.here.errors import Refused
 from conformance.session.here.leftovers import remove_leftovers
 from conformance.session.here.privileges import require_privileges
 from conformance.session.here.settings import (
@@ -33,6 +33,7 @@ from conformance.session.here.tracefs_mount import current_options, ensure_trace
 from host.deadline import Deadline
 from host.files import read_record, write_record
 from host.text import counted
+from kernels.errors import HostTrouble
 from vm.here.processes import end_session
 
 _DIRECTORY = Path("/run/uevt")
@@ -80,8 +81,7 @@ class BorrowedSystem:
     def claim(cls, *, even_so: bool, directory: Path = _DIRECTORY) -> BorrowedSystem:
         """Claim the system: no other run has it, and nothing is changed yet.
 
-        What a killed run has left is restored first.  Raises NotPermitted, Occupied, NotRestored,
-        OSError.
+        What a killed run has left is restored first.  Raises Refused, HostTrouble, OSError.
         """
         require_privileges()
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -98,26 +98,26 @@ class BorrowedSystem:
         return system
 
     def _take_lock(self, file: Path) -> None:
-        """Raise Occupied while another run holds the lock; the kernel releases it at its end."""
+        """Raise Refused while another run holds the lock; the kernel releases it at its end."""
         self._lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = file.read_text().strip()
-            raise Occupied(
+            raise Refused(
                 f"another run --here is in progress: process {holder}", "wait for its end"
             ) from None
         os.truncate(self._lock, 0)
         os.write(self._lock, f"{os.getpid()}\n".encode())
 
     def _recover(self) -> None:
-        """Restore what a killed run has left.  Raises NotRestored."""
+        """Restore what a killed run has left.  Raises HostTrouble."""
         if not self._file.exists():
             return
         try:
             state = decode(SystemState, read_record(self._file), "state")
         except SchemaError as error:
-            raise NotRestored(
+            raise HostTrouble(
                 f"{self._file} is malformed: {error}",
                 "check the settings of tracing by hand, then delete the file",
             ) from error
@@ -126,26 +126,26 @@ class BorrowedSystem:
             self._file.unlink()
             return
         if state.broken:
-            raise NotRestored(f"an earlier run broke the kernel: {state.broken}", "reboot")
+            raise HostTrouble(f"an earlier run broke the kernel: {state.broken}", "reboot")
         _say("restoring the system after a run --here that was killed")
         self._state = state
         if failed := self._put_back():
-            raise NotRestored(
+            raise HostTrouble(
                 f"cannot be restored after a killed run: {'; '.join(failed)}",
                 f"reboot, or restore that by hand and delete {self._file}",
             )
         _say("restored")
 
     def _require_quiet(self, *, even_so: bool) -> None:
-        """Raise Occupied where a run would disturb others."""
+        """Raise Refused where a run would disturb others."""
         if busy := occupancy.tracing_in_progress():
-            raise Occupied(
+            raise Refused(
                 f"tracing is in use: {'; '.join(busy)}",
                 "a run would change or erase that: save it, and end it",
             )
         found = occupancy.user_events()
         if found and not even_so:
-            raise Occupied(
+            raise Refused(
                 f"{counted(len(found), 'user event')} of other programs: {occupancy.listed(found)}",
                 "end these programs, or leave their events alone and skip the cases that need a "
                 "system without events: --even-so",
@@ -231,13 +231,13 @@ class BorrowedSystem:
 
 
 def _require_marks() -> None:
-    """Raise NotPermitted if the log takes no marks of programs, by a kernel argument."""
+    """Raise Refused if the log takes no marks of programs, by a kernel argument."""
     value = setting(DEVKMSG)
     try:
         Path(DEVKMSG).write_text(f"{value}\n")
     except OSError:
         if value != "on":
-            raise NotPermitted(
+            raise Refused(
                 f"{DEVKMSG} is {value} and cannot be changed",
                 "boot without the kernel argument printk.devkmsg, or with printk.devkmsg=on",
             ) from None

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from conformance.client.tracefs import ROOT
-from conformance.session.here.errors import NotPermitted
+from conformance.session.here.errors import Refused
 
 _CLONE_NEWNS = 0x20000
 _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 32, 4096, 16384, 1 << 18
@@ -21,7 +21,7 @@ _ESCAPE = re.compile(r"\\([0-7]{3})")
 def ensure_tracefs() -> str:
     """Mount tracefs where it is missing, unless the kernel has none; what was done, or "".
 
-    Raises NotPermitted, OSError.
+    Raises Refused, OSError.
     """
     if "\ttracefs\n" not in _KINDS.read_text():
         return ""
@@ -67,7 +67,7 @@ def _mounts() -> dict[str, str]:
 def _leave_mount_namespace() -> None:
     """Give this process mounts of its own, gone when it ends."""
     if _libc.unshare(_CLONE_NEWNS):
-        raise NotPermitted(f"no mount namespace: {os.strerror(ctypes.get_errno())}")
+        raise Refused(f"no mount namespace: {os.strerror(ctypes.get_errno())}")
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
 
 

@@ -117,10 +117,6 @@ class Target:
         return f"{self.id} was built without user_events"
 
 
-class ConflictingOptions(UserMistake):
-    """Options that exclude each other."""
-
-
 def resolve(options: Namespace) -> Target:
     """The target of the options, built, with its accelerator tested.
 
@@ -153,32 +149,26 @@ def check(options: Namespace) -> None:
     named = [name for name in KERNELS if getattr(options, name, None) is not None]
     if not named:
         last = ", --image FILE or --here" if hasattr(options, "here") else " or --image FILE"
-        raise ConflictingOptions("no kernel named", f"add --kernel 6.12, --tree DIR{last}")
+        raise UserMistake("no kernel named", f"add --kernel 6.12, --tree DIR{last}")
     if len(named) > 1:
-        raise ConflictingOptions(
-            f"--{named[0]} and --{named[1]} exclude each other", "give one of them"
-        )
+        raise UserMistake(f"--{named[0]} and --{named[1]} exclude each other", "give one of them")
     if "here" in named:
         _check_running_kernel(options)
     elif getattr(options, "even_so", None):
-        raise ConflictingOptions("--even-so goes with --here", "leave it out")
+        raise UserMistake("--even-so goes with --here", "leave it out")
     for name, of in (("ref", "tree"), ("modules", "image")):
         if getattr(options, name) is not None and getattr(options, of) is None:
-            raise ConflictingOptions(
-                f"--{name} goes with --{of}", f"add --{of}, or leave out --{name}"
-            )
+            raise UserMistake(f"--{name} goes with --{of}", f"add --{of}, or leave out --{name}")
     for name in ("patch", "config", "flavour"):
         if getattr(options, name) and (options.image is not None or options.kernel == MODEL):
             what = "an image" if options.image is not None else "the model"
-            raise ConflictingOptions(
+            raise UserMistake(
                 f"--{name} is for kernels that are built, and {what} is not",
                 "name a kernel of the catalog (uevt kernels list) or a tree: --tree DIR",
             )
     for name, why in (("module", "loads no modules"), ("append", "takes no kernel arguments")):
         if getattr(options, name) and options.kernel == MODEL:
-            raise ConflictingOptions(
-                f"the model {why}", f"name a kernel of the catalog, or no --{name}"
-            )
+            raise UserMistake(f"the model {why}", f"name a kernel of the catalog, or no --{name}")
 
 
 def running_config(release: str, cache: Path) -> Path | None:
@@ -198,13 +188,13 @@ def _check_running_kernel(options: Namespace) -> None:
     """Refuse what changes a kernel, or needs several of it."""
     for name in _NOT_HERE:
         if getattr(options, name, None):
-            raise ConflictingOptions(
+            raise UserMistake(
                 f"--{name} and --here exclude each other: the running kernel is judged as it is",
                 f"leave out --{name}",
             )
     if options.isolation == "case":
         what = "--isolation case boots a guest for every case, and --here boots none"
-        raise ConflictingOptions(what, "leave out --isolation")
+        raise UserMistake(what, "leave out --isolation")
 
 
 def running_kernel(options: Namespace) -> Target:

@@ -28,10 +28,6 @@ _OF_TASKS = frozenset({"task", "via", "race"})
 _READS_REGISTERS = frozenset({Facility.KPROBES, Facility.BPF_TRACING})
 
 
-class KernelBroken(HostTrouble):
-    """The running kernel cannot be judged any more."""
-
-
 class HereGuest(ConsoleGuest):
     """The kernel of this system as the runner's Guest."""
 
@@ -90,7 +86,7 @@ class HereGuest(ConsoleGuest):
         if not self._broken and (crash := self._kernel.crash):
             self._broken = f"the kernel crashed: {crash}"
         if self._broken:
-            raise KernelBroken(self._broken, hint="reboot")
+            raise HostTrouble(self._broken, hint="reboot")
         self._limits.end()
         try:
             self._kernel.restart(self._system.tidy)

@@ -31,14 +31,6 @@ from vm.snapshots.files import snapshot_key
 _REBUILD = "rebuild it: uevt kernels build --refresh"
 
 
-class ConfigLost(HostTrouble):
-    """The booted kernel lacks an option that its build requested."""
-
-
-class AnotherKernel(HostTrouble):
-    """The guest runs another kernel than the target."""
-
-
 def prepare_machines(target: Target) -> None:
     """Verify the saved state for a target.  Errors are left to the guests, which meet them
     again.
@@ -90,7 +82,7 @@ class MachineGuest(ConsoleGuest):
     def wait_ready(self) -> None:
         """Wait for the agent.
 
-        Raises what a failed boot raises, ConfigLost and AnotherKernel.
+        Raises what a failed boot raises, and HostTrouble for another kernel than the target.
         """
         with self._joined_console():
             self._machine.wait_ready(Deadline(self._boot_s, "agent after the boot"))
@@ -114,25 +106,25 @@ class MachineGuest(ConsoleGuest):
         self._check_kernel()
 
     def _check_kernel(self) -> None:
-        """Raise AnotherKernel, or ConfigLost naming the missing options."""
+        """Raise HostTrouble for another kernel, or naming the options that the build requested."""
         target = self._target
         runs = self._machine.info["release"] if target.release else ""
         if runs != target.release:
-            raise AnotherKernel(f"the guest runs {runs} instead of {target.release}", hint=_REBUILD)
+            raise HostTrouble(f"the guest runs {runs} instead of {target.release}", hint=_REBUILD)
         if not target.wanted:
             return
         config = self._machine.info.get("config")
         if config is None:
             # Every kernel built here has CONFIG_IKCONFIG_PROC.
-            raise ConfigLost("the booted kernel does not show its configuration", hint=_REBUILD)
+            raise HostTrouble("the booted kernel does not show its configuration", hint=_REBUILD)
         missing = lost(target.wanted, config)
         if missing:
-            raise ConfigLost(
+            raise HostTrouble(
                 "the booted kernel lacks what its build wanted: " + ", ".join(map(str, missing)),
                 hint=_REBUILD,
             )
         if target.config_sha256 not in (None, hashlib.sha256(config.encode()).hexdigest()):
-            raise AnotherKernel(
+            raise HostTrouble(
                 f"the guest's kernel has another configuration than {target.id}", hint=_REBUILD
             )
 

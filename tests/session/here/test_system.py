@@ -14,11 +14,12 @@ from conformance import cases
 from conformance.cases.case import Facility, Isolation
 from conformance.session.__main__ import main
 from conformance.session.here import privileges, system
-from conformance.session.here.errors import NotPermitted, NotRestored
+from conformance.session.here.errors import Refused
 from conformance.session.here.foreign_events import event_of, without_events
 from conformance.session.here.system import BorrowedSystem, SystemState
-from conformance.session.target.target import ConflictingOptions, check
+from conformance.session.target.target import check
 from conformance.session.worker.here_guest import RunningKernelRules
+from kernels.errors import HostTrouble, UserMistake
 from tests.runner.fake_guest import PLAIN
 from vm.here.processes import StuckProcess
 
@@ -48,20 +49,20 @@ def options(**given: object) -> Namespace:
     ],
 )
 def test_another_kernel_or_a_change_is_refused(given: dict[str, object]) -> None:
-    with pytest.raises(ConflictingOptions) as raised:
+    with pytest.raises(UserMistake) as raised:
         check(options(**given))
     assert f"--{next(iter(given))}" in str(raised.value)
     assert raised.value.hint
 
 
 def test_even_so_needs_here() -> None:
-    with pytest.raises(ConflictingOptions, match="--even-so goes with --here"):
+    with pytest.raises(UserMistake, match="--even-so goes with --here"):
         check(options(here=None, kernel="6.12", even_so=True))
 
 
 def test_users_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(NotPermitted, match="needs root") as raised:
+    with pytest.raises(Refused, match="needs root") as raised:
         privileges.require_privileges()
     assert raised.value.hint == "run it with sudo"
 
@@ -69,7 +70,7 @@ def test_users_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_capabilities_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(privileges, "_effective", lambda: ~(1 << 21 | 1 << 39))
-    with pytest.raises(NotPermitted, match="lacks CAP_SYS_ADMIN, CAP_BPF"):
+    with pytest.raises(Refused, match="lacks CAP_SYS_ADMIN, CAP_BPF"):
         privileges.require_privileges()
 
 
@@ -81,7 +82,7 @@ def test_memory_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     scope.write_text("2\n")
     privileges._require_readable_memory()
     scope.write_text("3\n")
-    with pytest.raises(NotPermitted, match="ptrace_scope is 3: the memory of cases") as raised:
+    with pytest.raises(Refused, match="ptrace_scope is 3: the memory of cases") as raised:
         privileges._require_readable_memory()
     assert raised.value.hint.startswith("boot with a lower value")
 
@@ -92,7 +93,7 @@ def test_addresses_of_cases_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [privileges._map(privileges._ADDRESS) for _ in range(2)] == [0, 0]
     # No process of this machine has memory there, as none has at _ADDRESS with 39 bits.
     monkeypatch.setattr(privileges, "_ADDRESS", 1 << 62)
-    with pytest.raises(NotPermitted, match="memory at 0x4000000000000000, which the kernel ref"):
+    with pytest.raises(Refused, match="memory at 0x4000000000000000, which the kernel ref"):
         privileges._require_addresses()
 
 
@@ -123,7 +124,7 @@ def test_a_reboot_has_restored_everything(tmp_path: Path) -> None:
 
 def test_a_broken_kernel_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "_boot_id", lambda: STATE.boot_id)
-    with pytest.raises(NotRestored, match="an earlier run broke the kernel: it oopsed") as raised:
+    with pytest.raises(HostTrouble, match="an earlier run broke the kernel: it oopsed") as raised:
         keep(tmp_path, broken="it oopsed")._recover()
     assert raised.value.hint == "reboot"
 
@@ -131,7 +132,7 @@ def test_a_broken_kernel_is_left_alone(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"boot_id": "x", "settings": []}'])
 def test_a_damaged_state_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "state.json").write_text(content)
-    with pytest.raises(NotRestored, match="is malformed"):
+    with pytest.raises(HostTrouble, match="is malformed"):
         BorrowedSystem(tmp_path)._recover()
 
 
