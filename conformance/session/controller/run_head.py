@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import platform
-import subprocess
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from conformance.results.outcome import Level
 from conformance.results.run import KernelFacts, RunHead
 from conformance.session.options import value_of
 from conformance.session.target.target import Target
+from host.programs import ProgramFailed, output_of
 
 _ROOT = Path(__file__).parents[3]
 _ROOMS = ("conformance", "host", "kernels", "vm", "fixtures/modules")
@@ -30,8 +28,6 @@ def run_head(target: Target, words: tuple[str, ...], fail_on: Level) -> RunHead:
         host["accel"] = target.accelerator.name
         host["accel_reason"] = target.accelerator.why
         host["kvm"] = target.accelerator.verdict.value
-    with _git_describe() as revision:
-        digest, suite = _digest(), revision()
     return RunHead(
         kernel=KernelFacts(
             id=target.id,
@@ -45,8 +41,8 @@ def run_head(target: Target, words: tuple[str, ...], fail_on: Level) -> RunHead:
         ),
         host=host,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        suite=suite,
-        suite_sha256=digest,
+        suite=suite_revision(),
+        suite_sha256=_digest(),
         asked=words,
         tier=value_of("--tier", words),
         selection=value_of("-k", words),
@@ -57,37 +53,14 @@ def run_head(target: Target, words: tuple[str, ...], fail_on: Level) -> RunHead:
 
 def suite_revision() -> str:
     """The revision of this suite, "unknown" without git."""
-    with _git_describe() as revision:
-        return revision()
-
-
-@contextlib.contextmanager
-def _git_describe() -> Iterator[Callable[[], str]]:
-    """Run git describe in the background; a function for its answer, "unknown" without git."""
     installed = _ROOT / REVISION
     if installed.exists():
-        yield lambda: installed.read_text().strip()
-        return
+        return installed.read_text().strip()
     command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        git = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-    except OSError:
-        yield lambda: "unknown"
-        return
-
-    def revision() -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            text, _ = git.communicate(timeout=_GIT_SECONDS)
-            return text.strip() if git.returncode == 0 else "unknown"
+        return output_of(command, _GIT_SECONDS).strip()
+    except ProgramFailed:
         return "unknown"
-
-    with git:
-        try:
-            yield revision
-        finally:
-            git.kill()
 
 
 def _digest() -> str:
