@@ -13,8 +13,8 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import NoReturn
@@ -124,7 +124,7 @@ class WorkerPool:
         self._unfinished.update(self._queue)
         # No other thread may run during a fork.
         self._meanwhile.join()
-        with self._ended_on_error():
+        try:
             for number in range(len(self._unfinished), self._number):
                 self._prelaunch.end(worker_name(number))
             while self._unfinished:
@@ -141,6 +141,8 @@ class WorkerPool:
                 if session.shouldstop:
                     raise session.Interrupted(session.shouldstop)
             self._dismiss()
+        finally:
+            self._end_all()
         return True
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
@@ -253,19 +255,9 @@ class WorkerPool:
             self._wait_for_messages(limit)
         for process in self._processes:
             self._controller.final_checks_lost(process.name, f"no end in {seconds:.0f} s")
-        self._end_all()
-
-    @contextmanager
-    def _ended_on_error(self) -> Iterator[None]:
-        """End all workers if an exception passes."""
-        try:
-            yield
-        except BaseException:
-            self._end_all()
-            raise
 
     def _end_all(self) -> None:
-        """Terminate all workers, which end their guests.  Idempotent."""
+        """Terminate the workers that are left, which end their guests."""
         ending, self._processes = self._processes, []
         for process in ending:
             process.connection.close()
