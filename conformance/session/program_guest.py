@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.session.target.machine import BOOT_S, machine_spec, saved_states
+from conformance.session.target.machine import boot_deadline, machine_spec, saved_states
 from conformance.session.target.target import Target
 from host.deadline import Deadline
 from host.kernel_reports import HARMLESS
@@ -116,9 +116,8 @@ def program_guest(
             gdb=gdb,
             append=(*spec.append, _FIXED_BASE) if gdb and _moves(target) else spec.append,
         )
-        deadline = Deadline(BOOT_S * spec.accelerator.slowness, "agent after the boot")
         with Machine.boot(
-            spec, directory=directory, deadline=deadline, snapshots=saved_states()
+            spec, directory=directory, deadline=boot_deadline(spec), snapshots=saved_states()
         ) as machine:
             yield ProgramGuest(machine, root, target.id)
 

@@ -13,6 +13,7 @@ from host.deadline import Deadline
 from vm.errors import VmError
 from vm.kernel_log.lines import Mark
 from vm.qemu import root_archive as archives
+from vm.qemu.accelerator import TCG
 from vm.qemu.console import Console
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
@@ -30,7 +31,7 @@ class Machine:
         self.opened: list[object] = []
         self.asked: list[str] = []
         self.console = Console(console)
-        self.spec = SimpleNamespace(append=())
+        self.spec = SimpleNamespace(append=(), accelerator=TCG)
 
     def wait_ready(self, deadline: Deadline) -> None:
         pass

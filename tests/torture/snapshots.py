@@ -18,9 +18,8 @@ from random import Random
 
 from conformance.runner.prepared_guest import OPENING
 from conformance.session.options import apply_defaults, declare, groups_of
-from conformance.session.target.machine import BOOT_S, machine_spec
+from conformance.session.target.machine import boot_deadline, machine_spec
 from conformance.session.target.target import resolve
-from host.deadline import Deadline
 from tests.faults import Fault, kill_all
 from tests.torture.place import Place
 from tests.torture.runs import KERNEL, Report
@@ -85,7 +84,7 @@ def bring_up(directory: Path) -> str:
     options.kernel = KERNEL
     spec, why = machine_spec(resolve(options), OPENING)
     assert not why, why
-    deadline = Deadline(BOOT_S * spec.accelerator.slowness, "machine")
+    deadline = boot_deadline(spec)
     with (
         tempfile.TemporaryDirectory(dir=directory.parent) as scratch,
         Machine.boot(

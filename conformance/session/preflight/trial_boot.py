@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from conformance.results.exit_codes import KernelOrigin
 from conformance.runner.prepared_guest import OPENING
-from conformance.session.target.machine import BOOT_S, machine_spec, saved_states
+from conformance.session.target.machine import boot_deadline, machine_spec, saved_states
 from conformance.session.target.target import Target
-from host.deadline import Deadline
 from host.kernel_reports import CRASHES
 from host.temporary_directories import scratch
 from vm.errors import BootFailed, NoRoot, VmError
@@ -37,11 +36,13 @@ def check_boots(target: Target) -> None:
 
 def _boot(spec: MachineSpec) -> VmError | None:
     """The error of a boot, or None; its state is saved for the guests.  Raises NoRoot, OSError."""
-    deadline = Deadline(BOOT_S * spec.accelerator.slowness, "agent after the boot")
     with scratch() as directory:
         try:
             Machine.boot(
-                spec, directory=directory, deadline=deadline, snapshots=saved_states()
+                spec,
+                directory=directory,
+                deadline=boot_deadline(spec),
+                snapshots=saved_states(),
             ).close()
         except NoRoot:
             raise

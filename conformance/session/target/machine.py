@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from conformance.session.target.target import Target
+from host.deadline import Deadline
 from kernels.store.store import default_root
 from vm.qemu.command_line import MachineSpec, Request
 from vm.snapshots.files import Snapshots
 
 # Seconds of an idle machine from the start of QEMU to the agent's first answer.
-BOOT_S = 12.0
+_BOOT_S = 12.0
 
 
 def machine_spec(target: Target, opening: tuple[Request, ...]) -> tuple[MachineSpec, str]:
@@ -40,6 +41,11 @@ def machine_spec(target: Target, opening: tuple[Request, ...]) -> tuple[MachineS
         opening=opening,
     )
     return spec, why
+
+
+def boot_deadline(spec: MachineSpec) -> Deadline:
+    """The deadline of the first boot of a machine."""
+    return Deadline(_BOOT_S * spec.accelerator.slowness, "agent after the boot")
 
 
 def saved_states() -> Snapshots:

@@ -15,12 +15,11 @@ from conformance.runner.guest_setup import ACTOR
 from conformance.runner.prepared_guest import OPENING
 from conformance.session.controller.recorder import CONSOLE
 from conformance.session.target.gcov import COUNTERS
-from conformance.session.target.machine import BOOT_S, machine_spec, saved_states
+from conformance.session.target.machine import boot_deadline, machine_spec, saved_states
 from conformance.session.target.target import Target
 from conformance.session.time_limits import Limits, RunLimit
 from conformance.session.worker.boot_attempts import BootAttempts
 from conformance.session.worker.console_guest import ConsoleGuest
-from host.deadline import Deadline
 from host.shared_count import SharedCount
 from kernels.kconfig import lost
 from vm.errors import BootFailed, HostTrouble, VmError
@@ -54,13 +53,9 @@ class MachineGuest(ConsoleGuest):
         limit: RunLimit | None = None,
         hung: SharedCount | None = None,
     ) -> None:
-        assert target.image is not None
-        assert target.accelerator is not None
         self._target = target
         self._boots = boots or BootAttempts()
         spec, self._root_error = machine_spec(target, OPENING)
-        slowness = target.accelerator.slowness
-        self._boot_s = BOOT_S * slowness
         # Answers saved with the machine state, to the requests of OPENING not made yet.
         self._prefetched: deque[tuple[Request, Sequence[dict[str, Any]]]] = deque()
         self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
@@ -85,7 +80,7 @@ class MachineGuest(ConsoleGuest):
         Raises what a failed boot raises, and HostTrouble for another kernel than the target.
         """
         with self._joined_console():
-            self._machine.wait_ready(Deadline(self._boot_s, "agent after the boot"))
+            self._machine.wait_ready(boot_deadline(self._machine.spec))
         self._begin()
 
     @contextlib.contextmanager
