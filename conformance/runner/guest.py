@@ -12,6 +12,9 @@ from conformance.results.case_result import Report
 
 # The content of a module's file for the kernel under test, None where there is none.
 Modules = Callable[[str], bytes | None]
+# Why a case cannot judge a kernel that others use as well and that cannot be replaced by a new one,
+# "" if it can.
+Unfit = Callable[[Case], str]
 
 
 class Channel(Protocol):
@@ -73,12 +76,4 @@ class Guest(Channel, Protocol):
 
     def configured(self, option: str) -> bool | None:
         """Whether the kernel was built with an option; None where its configuration is unknown."""
-        ...
-
-
-class SharedKernel(Protocol):
-    """A kernel that others use as well, and that cannot be replaced by a new one."""
-
-    def unfit(self, case: Case) -> str:
-        """Why it cannot be judged by a case, "" if it can."""
         ...

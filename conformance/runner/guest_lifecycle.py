@@ -9,7 +9,7 @@ from conformance.cases.case import Case, Facility, Isolation
 from conformance.results.case_result import CaseResult, Report
 from conformance.results.outcome import SkipReason
 from conformance.runner.case_run import CaseRun
-from conformance.runner.guest import Guest, Modules, SharedKernel
+from conformance.runner.guest import Guest, Modules, Unfit
 from conformance.runner.guest_invariants import Change
 from conformance.runner.guest_setup import GuestSetup
 from conformance.runner.host_programs import check_installed
@@ -49,11 +49,11 @@ class GuestLifecycle:
         user_modules: UserModules,
         promised: frozenset[Facility],
         patience: Patience,
-        shared: SharedKernel | None = None,
-        record_late: RecordLate = lambda reports, console: None,
+        unfit: Unfit | None,
+        record_late: RecordLate,
     ) -> None:
         """``modules`` are those of the suite; see Runner."""
-        self._shared = shared
+        self._unfit = unfit
         self._record_late = record_late
         self._supply = supply
         self._modules = modules
@@ -103,7 +103,7 @@ class GuestLifecycle:
         Raises NotJudged where the kernel lacks a feature or the host a program, and what the guest
         raises.
         """
-        if self._shared is not None and (why := self._shared.unfit(case)):
+        if self._unfit is not None and (why := self._unfit(case)):
             raise NotJudged(SkipReason.RUNNING_KERNEL, why)
         check_installed(case.programs)
         self._check(case.facilities, self.ready())
@@ -180,7 +180,8 @@ class GuestLifecycle:
             # Some of them may be loaded, or the guest may be lost.
             self.must_replace = True
             raise
-        prepared = PreparedGuest(guest, setup, self._modules, self._patience, self._shared)
+        shared = self._unfit is not None
+        prepared = PreparedGuest(guest, setup, self._modules, self._patience, shared=shared)
         if (exposed := prepared.exposed) is not None and not self._exposed:
             self._exposed = True
             self._results.append(exposed)

@@ -12,7 +12,7 @@ from conformance.results.outcome import SkipReason
 from conformance.runner import cleanup, guest_invariants, guest_setup
 from conformance.runner.case_run import CaseRun
 from conformance.runner.cleanup import Cleanup
-from conformance.runner.guest import Guest, Modules, SharedKernel
+from conformance.runner.guest import Guest, Modules
 from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.guest_invariants import Change, GuestInvariants
 from conformance.runner.guest_setup import ACTOR, GuestSetup, text_of
@@ -48,15 +48,17 @@ class PreparedGuest:
         setup: GuestSetup,
         modules: Modules,
         patience: Patience,
-        shared: SharedKernel | None,
+        *,
+        shared: bool,
     ) -> None:
+        """Others use a ``shared`` kernel as well."""
         self._guest = guest
         self._setup = setup
         self._modules = modules
         self._patience = patience
         self._shared = shared
         self._processes = ProcessPool(guest, standing=ACTOR)
-        self._invariants = GuestInvariants(guest, others=shared is not None)
+        self._invariants = GuestInvariants(guest, others=shared)
         self._cleanup = Cleanup(guest, self._invariants, patience)
         self._lingering = LingeringEvents(guest, patience)
         self._loaded: set[str] = set()

@@ -25,7 +25,7 @@ from conformance.runner.console_verdict import (
     judge_lost_guest,
     judge_reports,
 )
-from conformance.runner.guest import Guest, Modules, SharedKernel
+from conformance.runner.guest import Guest, Modules, Unfit
 from conformance.runner.guest_invariants import Change
 from conformance.runner.guest_lifecycle import GuestLifecycle, NotBuilt, Supply
 from conformance.runner.judgement import Explain, NotInitialised, NotJudged
@@ -56,13 +56,13 @@ class Runner:
         promised: frozenset[Facility] = frozenset(Facility),
         allow: Allow = lambda case_id, reports: reports,
         patience: Patience | None = None,
-        shared: SharedKernel | None = None,
+        unfit: Unfit | None = None,
     ) -> None:
         """``kernel`` supplies guests, or is the profile of the model that replaces them.
 
         ``modules`` are the helper modules of the suite.  With ``fresh_guests`` every case starts
-        on a newly booted kernel.  The kernel is not probed for ``promised`` features.  Not every
-        case judges a ``shared`` one.
+        on a newly booted kernel.  The kernel is not probed for ``promised`` features.  Others
+        use it as well if ``unfit`` is given.
         """
         self._allow = allow
         self._fresh_guests = fresh_guests
@@ -76,7 +76,7 @@ class Runner:
             self._user_modules,
             promised,
             patience or Patience(),
-            shared,
+            unfit,
             self._record_end_of_guest,
         )
         # The id of the last case or probe that ended, "" before.

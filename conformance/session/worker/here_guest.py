@@ -98,7 +98,7 @@ class HereGuest(ConsoleGuest):
         self._pin(processors)
 
     def mounting(self) -> Call:
-        """See conformance.runner.guest.Guest; RunningKernelRules skips such cases."""
+        """See conformance.runner.guest.Guest; ``unfit`` excludes such cases."""
         raise NotJudged(SkipReason.RUNNING_KERNEL, "its programs are not mounted")
 
     def _pin(self, processors: int) -> None:
@@ -151,24 +151,18 @@ class HereGuest(ConsoleGuest):
     close = end
 
 
-class RunningKernelRules:
-    """Which cases the running kernel can be judged by; see SharedKernel of the runner."""
-
-    def __init__(self, system: BorrowedSystem) -> None:
-        self._system = system
-
-    def unfit(self, case: Case) -> str:
-        """Why a case cannot run, "" if it can."""
-        if case.isolation is Isolation.FATAL:
-            return "it destroys the system, or changes it until the next boot"
-        if case.own_kernel:
-            return case.own_kernel
-        if case.programs:
-            return "it runs programs in a guest of their own"
-        if case.isolation is Isolation.GLOBAL and self._system.foreign:
-            return "it needs a system without other user events"
-        if not MACHINE.runs_tasks and set(case.facilities) >= _READS_REGISTERS:
-            return "it reads the registers of x86-64"
-        if not set(range(case.processors)) <= os.sched_getaffinity(0):
-            return f"it needs the first {case.processors} processors"
-        return ""
+def unfit(system: BorrowedSystem, case: Case) -> str:
+    """Why a case cannot judge the running kernel, "" if it can."""
+    if case.isolation is Isolation.FATAL:
+        return "it destroys the system, or changes it until the next boot"
+    if case.own_kernel:
+        return case.own_kernel
+    if case.programs:
+        return "it runs programs in a guest of their own"
+    if case.isolation is Isolation.GLOBAL and system.foreign:
+        return "it needs a system without other user events"
+    if not MACHINE.runs_tasks and set(case.facilities) >= _READS_REGISTERS:
+        return "it reads the registers of x86-64"
+    if not set(range(case.processors)) <= os.sched_getaffinity(0):
+        return f"it needs the first {case.processors} processors"
+    return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from conformance.session.target.target import Target
 from conformance.session.time_limits import Lost, RunLimit
 from conformance.session.worker.blame import explain
 from conformance.session.worker.boot_attempts import BootAttempts
-from conformance.session.worker.here_guest import HereGuest, RunningKernelRules
+from conformance.session.worker.here_guest import HereGuest, unfit
 from vm.errors import VmError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Worker:
             promised=promised_by(target.wanted),
             allow=self._mark_allowed,
             patience=Patience(self._lost.waits),
-            shared=None if system is None else RunningKernelRules(system),
+            unfit=None if system is None else partial(unfit, system),
         )
 
     def measure_with(self, probes: Sequence[Probe], selected: Collection[str]) -> None:

@@ -18,7 +18,7 @@ from conformance.session.here.errors import Refused
 from conformance.session.here.foreign_events import event_of, without_events
 from conformance.session.here.system import BorrowedSystem, SystemState
 from conformance.session.target.target import check
-from conformance.session.worker.here_guest import RunningKernelRules
+from conformance.session.worker.here_guest import unfit
 from kernels.errors import HostTrouble, UserMistake
 from tests.runner.fake_guest import PLAIN
 from vm.here.processes import StuckProcess
@@ -178,7 +178,7 @@ def test_cases_that_need_another_kernel(
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
     borrowed = BorrowedSystem(tmp_path)
     borrowed.foreign = frozenset(foreign)
-    found = RunningKernelRules(borrowed).unfit(replace(PLAIN, **case))  # type: ignore[arg-type]
+    found = unfit(borrowed, replace(PLAIN, **case))  # type: ignore[arg-type]
     assert why in found
     assert bool(why) == bool(found)
 
