@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from errno import ENOENT
+from signal import SIGKILL
 
 from conformance.abi import uapi
 from conformance.client import tracefs
@@ -30,7 +31,6 @@ _GAUGE = "t00000_gauge"
 _PAGE = 4096
 # PROT_READ | PROT_WRITE; MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.
 _READ_WRITE, _FIXED = 3, 0x100022
-_SIGKILL = 9
 # The configuration or the command line of the kernel decides what ordinary users may do with
 # perf and bpf(2); cases expect 2.  A kernel without perf or BPF has no such file.
 _SYSCTLS = (
@@ -105,7 +105,7 @@ class GuestSetup:
                 ["slurp", tracefs.STATUS, LIMIT],
             ],
         )
-        self._channel.call("", [["kill", _GAUGE, _SIGKILL]])
+        self._channel.call("", [["kill", _GAUGE, SIGKILL]])
         found = re.search(rf"^{_GAUGE}\.([0-9a-f]+)$", text_of(results[-1]), re.MULTILINE)
         # A kernel that cannot register the event fails the cases about multi-format events.
         return int(found[1], 16) + 1 if found else 0

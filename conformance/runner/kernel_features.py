@@ -10,6 +10,7 @@ import os
 import struct
 from collections.abc import Callable, Collection
 from errno import EFAULT, ENOSYS, ENOTDIR
+from signal import SIGKILL
 from typing import Any
 
 from conformance.abi.bpf import ATTR_SIZE, PROG_LOAD, Command, ProgramType
@@ -21,6 +22,7 @@ from conformance.ops.bpf_opcodes import R0
 from conformance.ops.calls import AT_FDCWD, Call, bytes_in, fd, path_in, sys_call
 from conformance.ops.memory import DEVICE_MEMORY
 from conformance.runner.guest import Guest
+from conformance.runner.guest_setup import text_of
 
 _GAUGE = "uevt_facilities"
 # MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.
@@ -36,7 +38,6 @@ _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 _LAST_PROCESSOR = "/sys/devices/system/cpu/kernel_max"
 _PROBE = f"{tracefs.KPROBES}/{_GAUGE}"
 _KPROBES_FILE, _DYNAMIC = tracefs.KPROBE_EVENTS, tracefs.DYNAMIC_EVENTS
-_SIGKILL = 9
 # An event of every kernel with tracing (include/trace/events/sched.h).
 _SOME_EVENT = "sched/sched_switch"
 
@@ -73,7 +74,7 @@ def facilities_of(guest: Guest) -> frozenset[Facility]:
     guest.call("", [["spawn", _GAUGE]])
     trials = _trials()
     results = guest.call(_GAUGE, [call for call, _ in trials])
-    guest.call("", [["kill", _GAUGE, _SIGKILL]])
+    guest.call("", [["kill", _GAUGE, SIGKILL]])
     tested = zip(results, (test for _, test in trials), strict=True)
     found = {test[0] for result, test in tested if test is not None and test[1](result)}
     # KASAN keeps what is freed for a while (mm/kasan/quarantine.c).
@@ -157,7 +158,7 @@ def _fails_with(errno: int) -> Callable[[_Result], bool]:
 
 
 def _is_positive(result: _Result) -> bool:
-    return bytes.fromhex(result["data"] or "").strip() not in (b"", b"0")
+    return text_of(result).strip() not in ("", "0")
 
 
 def _command(path: str, text: str) -> Call:

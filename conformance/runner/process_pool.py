@@ -10,9 +10,11 @@ user_events_data, forked ones included.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from errno import EFAULT, ENOENT, errorcode
+from signal import SIGKILL
 from typing import Any, Protocol
 
 from conformance.abi import uapi
@@ -21,8 +23,6 @@ from conformance.listing.names import Names
 from conformance.ops.calls import AT_FDCWD, Call, bytes_in, fd, path_in, sys_call
 from conformance.ops.operation import Operation, Resources
 
-_O_RDONLY = 0
-_SIGKILL = 9
 # Slot of user_events_data for unregistering; no program uses it.
 _OWN_SLOT = 1000
 
@@ -137,7 +137,7 @@ class ProcessPool:
         return f"w{self._made}"
 
     def _end(self, name: str) -> None:
-        self._channel.call("", [["kill", name, _SIGKILL]])
+        self._channel.call("", [["kill", name, SIGKILL]])
 
     def give_back(
         self, used: Iterable[tuple[PooledProcess, Enablers]], then: Sequence[Call] = ()
@@ -184,7 +184,7 @@ def _unregistering(enablers: Enablers) -> list[Call]:
     if not enablers.places:
         return []
     path = path_in(DATA)
-    calls: list[Call] = [sys_call("openat", AT_FDCWD, path, _O_RDONLY, 0, slot=_OWN_SLOT)]
+    calls: list[Call] = [sys_call("openat", AT_FDCWD, path, os.O_RDONLY, 0, slot=_OWN_SLOT)]
     for address, bit in enablers.places:
         unregister = _unregister(address, bit)
         calls += [unregister, unregister, ["peek", address + bit // 8, 1]]

@@ -12,19 +12,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from errno import EAGAIN, errorcode
+from signal import SIGKILL
 
 from conformance.ops.calls import AT_FDCWD, fd, path_in, sys_call
 from conformance.results.case_result import MODULE_SURFACE, CaseResult, Evidence, Mismatch
 from conformance.results.outcome import UNEXPECTED, Blame, Outcome, SkipReason
 from conformance.runner.guest import Guest
+from conformance.runner.guest_setup import LIMIT, text_of
 from conformance.runner.judgement import Explain, Judgement, NotJudged
 from conformance.runner.user_module import UserModule
 
 # The process that loads and unloads, and its slot.
 _ACTOR = "uevt_modules"
 _SLOT = 0
-_SIGKILL = 9
-_LIMIT = 1 << 16
 # Bytes of a module per message: a frame has 8 MiB, and two digits per byte.
 _CHUNK = 1 << 21
 # Seconds of an idle machine for the users of a module to release it.
@@ -93,10 +93,11 @@ class UserModules:
             guest.call("", [["spawn", _ACTOR]])
             if verb == "load":
                 errno = _load(guest, module)
-                taint = _read(guest, f"/sys/module/{module.name}/taint").strip()
+                file = f"/sys/module/{module.name}/taint"
+                taint = text_of(*guest.call(_ACTOR, [["slurp", file, LIMIT]])).strip()
             else:
                 errno = _unload(guest, module)
-            guest.call("", [["kill", _ACTOR, _SIGKILL]])
+            guest.call("", [["kill", _ACTOR, SIGKILL]])
             # The console is complete up to this mark.
             guest.mark(f"{words}: done")
             splats = [str(each) for each in guest.reports(mark)]
@@ -117,10 +118,11 @@ def _load(guest: Guest, module: UserModule) -> int:
     """Load a module; errno, or 0."""
     path = f"/tmp/{module.name}.ko"
     image = module.file.read_bytes()
-    fresh = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     for start in range(0, len(image), _CHUNK):
         piece = image[start : start + _CHUNK]
-        guest.call(_ACTOR, [["spill", path, piece.hex(), fresh if start == 0 else _APPEND]])
+        guest.call(_ACTOR, [["spill", path, piece.hex(), flags]])
+        flags = os.O_WRONLY | os.O_APPEND
     *_, loaded, _closed, _removed = guest.call(
         _ACTOR,
         [
@@ -133,9 +135,6 @@ def _load(guest: Guest, module: UserModule) -> int:
     return int(loaded["errno"])
 
 
-_APPEND = os.O_WRONLY | os.O_APPEND
-
-
 def _unload(guest: Guest, module: UserModule) -> int:
     """Unload a module when it is no longer in use; errno, or 0."""
     deadline = guest.deadline(_UNLOAD_TIMEOUT, f"release of module {module.name}")
@@ -145,11 +144,6 @@ def _unload(guest: Guest, module: UserModule) -> int:
         if result["errno"] != EAGAIN or deadline.expired:
             return int(result["errno"])
         guest.pause(deadline)
-
-
-def _read(guest: Guest, path: str) -> str:
-    (result,) = guest.call(_ACTOR, [["slurp", path, _LIMIT]])
-    return bytes.fromhex(result["data"] or "").decode("latin-1")
 
 
 def _judge(

@@ -12,6 +12,7 @@ from conformance.cases.case import Case, Facility, Isolation
 from conformance.ops.calls import Call
 from conformance.ops.system_calls import MACHINE
 from conformance.results.outcome import SkipReason
+from conformance.runner.guest_setup import text_of
 from conformance.runner.judgement import NotJudged
 from conformance.session.here.foreign_events import FILES, without_events
 from conformance.session.here.system import BorrowedSystem
@@ -69,8 +70,7 @@ class HereGuest(ConsoleGuest):
         if self._system.foreign:
             for call, result in zip(calls, results, strict=True):
                 if call[0] == "slurp" and call[1] in FILES and result["data"]:
-                    shown = bytes.fromhex(result["data"]).decode("latin-1")
-                    hidden = without_events(shown, self._system.foreign)
+                    hidden = without_events(text_of(result), self._system.foreign)
                     result["data"] = hidden.encode("latin-1").hex()
                     result["value"] = len(hidden)
         return results
