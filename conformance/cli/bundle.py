@@ -14,15 +14,13 @@ from conformance.results.stored_runs import find_run
 from kernels.errors import UserMistake
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare `uevt bundle`."""
-    about = "pack a failure of a run into one file: program, answers, kernel, patches"
-    bundle = commands.add_parser("bundle", help=about, description=about)
-    add = bundle.add_argument
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
     add("run", type=Path, metavar="RUN", help="a directory of results")
     add("-k", dest="case", default="", metavar="CASE", help="the case, by its id")
     add("--out", type=Path, required=True, metavar="FILE", help="the file to write")
-    bundle.set_defaults(perform=_perform)
+    parser.set_defaults(perform=_perform)
 
 
 def _perform(arguments: argparse.Namespace) -> int:

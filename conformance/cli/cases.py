@@ -62,23 +62,22 @@ class Listed:
         yield from wrapped(case.sentence, indent=4)
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    cases = commands.add_parser("cases", help="list the cases and what each of them proves")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     about = "only cases with EXPR in their ids, such as 'write or status'"
-    cases.add_argument("-k", dest="keyword", default="", metavar="EXPR", help=about)
+    parser.add_argument("-k", dest="keyword", default="", metavar="EXPR", help=about)
     about = "only cases that apply to a kernel of the catalog"
-    cases.add_argument("--kernel", metavar="K", help=about)
-    cases.add_argument("--abi", metavar="A", help="only cases that apply to an ABI, such as 6.8")
+    parser.add_argument("--kernel", metavar="K", help=about)
+    parser.add_argument("--abi", metavar="A", help="only cases that apply to an ABI, such as 6.8")
     about = "only cases of a tier: quick, or full for all"
-    cases.add_argument("--tier", choices=[each.value for each in Tier], help=about)
-    form = cases.add_mutually_exclusive_group()
+    parser.add_argument("--tier", choices=[each.value for each in Tier], help=about)
+    form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     about = "print an LTP runtest file, whose tests run COMMAND: 'uevt run --kernel 6.12'"
     form.add_argument("--runtest", metavar="COMMAND", help=about)
     about = "print ids and digests of the programs: a list for uevt run --frozen"
     form.add_argument("--frozen", action="store_true", help=about)
-    cases.set_defaults(perform=_perform)
+    parser.set_defaults(perform=_perform)
 
 
 def _perform(arguments: argparse.Namespace) -> int:

@@ -21,11 +21,12 @@ REFUSED = 4
 """Exit code if the kernel refused calls as the ABI says."""
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    about = "run a program and judge its user_events calls by the model"
-    usage = "uevt client (--kernel K | --tree DIR | --image FILE | --here) [option …] -- COMMAND …"
-    _, group = one_kernel.declare(commands, "client", about, usage, _perform)
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = (
+        "uevt client (--kernel K | --tree DIR | --image FILE | --here) [option …] -- COMMAND …"
+    )
+    group = one_kernel.declare(parser, _perform)
     declare_here(group)
     add = group("program")
     about = "what enables each event as soon as it is registered (default: ftrace)"

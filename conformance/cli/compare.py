@@ -39,9 +39,8 @@ class Side:
     others: tuple[RunOutcomes, ...] = ()
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    parser = commands.add_parser("compare", help="compare two runs")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     add = parser.add_argument
     for name, text in (("base", "before"), ("new", "after")):
         about = f"{text}: a directory of results, or of several runs of one kernel"

@@ -15,9 +15,8 @@ SHELLS = ("bash", "zsh", "tcsh")
 _FILES, _DIRECTORIES, _KERNELS = ("FILE", "PATH"), ("DIR", "RUN", "BASE", "NEW"), ("K", "KERNEL")
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    parser = commands.add_parser("completion", help="print the completion script of a shell")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     parser.add_argument("shell", choices=SHELLS, help="source the script in this shell")
     parser.set_defaults(perform=_perform)
 

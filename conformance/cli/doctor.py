@@ -40,11 +40,10 @@ class Finding:
         return f"{'ok     ' if self.ok else 'MISSING'} {self.what:<12} {self.detail}{hint}"
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    doctor = commands.add_parser("doctor", help="check whether this machine can run the suite")
-    doctor.add_argument("--json", action="store_true", help="print JSON")
-    doctor.set_defaults(perform=_doctor)
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(perform=_doctor)
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

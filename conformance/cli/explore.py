@@ -32,11 +32,10 @@ _SECONDS = 60.0
 _MOST_GUESTS = 4
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    about = "run random programs on a kernel, in lock step with the model"
-    usage = "uevt explore (--kernel K | --tree DIR | --image FILE) [option …]"
-    _, group = one_kernel.declare(commands, "explore", about, usage, _perform)
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = "uevt explore (--kernel K | --tree DIR | --image FILE) [option …]"
+    group = one_kernel.declare(parser, _perform)
     group(KERNEL)("--abi", metavar="A", help="judge by this ABI instead of the kernel's own")
     add = group("programs")
     about = f"explore for so long (default: {_SECONDS:g}, without limit with --count)"

@@ -29,15 +29,14 @@ _SENDER = ("origin", "files", "build")
 _ONLY_OF = {"origin": ("kcidb",), "files": ("kcidb", "tmt"), "build": ("kcidb",)}
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    export = commands.add_parser("export", help="convert runs to other formats")
-    add = export.add_argument
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
     add("run", nargs="+", type=Path, metavar="RUN", help="a directory of results")
     add("--format", required=True, choices=FORMATS, help="the format")
     add("--out", type=Path, metavar="FILE", help="output file (default: standard output)")
-    declare_sender(export, "kcidb: ", "; tmt: the directory in TMT_TEST_DATA")
-    export.set_defaults(perform=_export)
+    declare_sender(parser, "kcidb: ", "; tmt: the directory in TMT_TEST_DATA")
+    parser.set_defaults(perform=_export)
 
 
 def declare_sender(parser: argparse.ArgumentParser, of: str = "", more: str = "") -> None:

@@ -22,9 +22,8 @@ STORE = Path(__file__).parents[2] / "results"
 _MANY = 50
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    parser = commands.add_parser("history", help="find when the outcome of a case changed")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     about = "id of a case or of a function (all its variants), id of a kernel, or a release"
     parser.add_argument("subject", metavar="CASE|KERNEL", help=about)
     default = "directory of runs (default: results in the checkout)"

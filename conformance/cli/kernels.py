@@ -23,27 +23,26 @@ from kernels.store.store import Store
 _HOW_TO_PATCH = "builds read these trees: edit a copy of a file, and make the patch with diff -u"
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command and its verbs."""
-    kernels = commands.add_parser("kernels", help="the kernels of the catalog")
-    verbs = kernels.add_subparsers(required=True, metavar="VERB")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
     for verb, perform, text in (
         ("list", _list, "all kernels: built, buildable, or why not"),
         ("build", _build, "build kernels that are not in the store"),
         ("path", _path, "print the bzImage of built kernels"),
         ("source", _source, "print the source trees that patches are for"),
     ):
-        parser = verbs.add_parser(verb, help=text)
+        command = verbs.add_parser(verb, help=text)
         every = "all kernels" if verb == "list" else "the default kernels"
         about = f"a name of the catalog, such as 6.12 (default: {every})"
-        parser.add_argument("kernel", nargs="*", metavar="KERNEL", help=about)
-        parser.set_defaults(perform=perform)
+        command.add_argument("kernel", nargs="*", metavar="KERNEL", help=about)
+        command.set_defaults(perform=perform)
         if verb == "list":
-            parser.add_argument("--json", action="store_true", help="print JSON")
+            command.add_argument("--json", action="store_true", help="print JSON")
             about = "only names of kernels (all, or KERNEL…) that are built or buildable"
-            parser.add_argument("--buildable", action="store_true", help=about)
+            command.add_argument("--buildable", action="store_true", help=about)
         if verb == "build":
-            parser.add_argument("--refresh", action="store_true", help="look for newer revisions")
+            command.add_argument("--refresh", action="store_true", help="look for newer revisions")
     gc = verbs.add_parser("gc", help="garbage-collect the build store, least recently used first")
     bound = gc.add_mutually_exclusive_group()
     bound.add_argument("--keep", metavar="SIZE", type=size, help="keep this much, as 10G or 800M")

@@ -17,30 +17,32 @@ from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from host.text import discard
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 
-# The module of each command, imported when it is used.
+# Each command and its purpose.
 _COMMANDS = {
-    "doctor": "doctor",
-    "kernels": "kernels",
-    "run": "run",
-    "shell": "shell",
-    "client": "client",
-    "selftests": "selftests",
-    "explore": "explore",
-    "cases": "cases",
-    "compare": "compare",
-    "repro": "repro",
-    "bundle": "bundle",
-    "replay": "replay",
-    "merge": "merge",
-    "matrix": "matrix.command",
-    "worker": "worker",
-    "report": "report",
-    "history": "history",
-    "export": "export",
-    "pull-lab": "pull_lab",
-    "bisect": "bisect.command",
-    "completion": "completion",
+    "doctor": "check whether this machine can run the suite",
+    "kernels": "the kernels of the catalog",
+    "run": "judge kernels",
+    "shell": "run a shell or a command in a guest; the working directory is /host there",
+    "client": "run a program and judge its user_events calls by the model",
+    "selftests": "run upstream's selftests of a kernel's own source beside our cases",
+    "explore": "run random programs on a kernel, in lock step with the model",
+    "cases": "list the cases and what each of them proves",
+    "compare": "compare two runs",
+    "repro": "print a case, or a failure of a run, as a stand-alone program",
+    "bundle": "pack a failure of a run into one file: program, answers, kernel, patches",
+    "replay": "run the program of a bundle on kernels; name the first diverging operation",
+    "merge": "join the shards of a run (uevt run --shard) into one run",
+    "matrix": "judge many kernels, on several machines",
+    "worker": "judge kernels for a scheduler (uevt matrix --scheduler), until it ends",
+    "report": "show several runs side by side",
+    "history": "find when the outcome of a case changed",
+    "export": "convert runs to other formats",
+    "pull-lab": "run a job of KernelCI's pull labs, and write its results for KCIDB",
+    "bisect": "find the first commit at which a case fails",
+    "completion": "print the completion script of a shell",
 }
+# Modules that do not have the name of their command.
+_MODULES = {"matrix": "matrix.command", "bisect": "bisect.command"}
 # The exit code of a shell for a program killed by SIGPIPE.
 _SIGPIPE_EXIT = 128 + signal.SIGPIPE
 
@@ -127,18 +129,23 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """The parser of the command in ``argv``, or of all commands."""
+def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """The parser, with the arguments of the command that ``argv`` calls, by default of all.
+
+    Only the modules of these commands are imported.
+    """
     parser = CommandParser(
         prog="uevt", description="Conformance suite for the Linux user_events ABI."
     )
     parser.add_argument("--version", action=_Version, help="print version and revision")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    chosen = set(argv[:1]) & _COMMANDS.keys() or _COMMANDS
-    for name, module in _COMMANDS.items():
-        if name in chosen:
-            import_module(f"conformance.cli.{module}").declare(commands)
-    for command in commands_of(parser):
-        command.parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        command.parser.epilog = epilog(command.name)
+    called = next((word for word in argv or () if not word.startswith("-")), "")
+    for name, about in _COMMANDS.items():
+        command = commands.add_parser(name, help=about, description=about)
+        if argv is None or name == called:
+            module = _MODULES.get(name, name.replace("-", "_"))
+            import_module(f"conformance.cli.{module}").declare(command)
+    for each in commands_of(parser):
+        each.parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        each.parser.epilog = epilog(each.name)
     return parser

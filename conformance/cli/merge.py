@@ -15,11 +15,9 @@ from conformance.session.options import value_of
 _OWN = ("--image=", "--tree=", "--config=", "--here")
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    about = "join the shards of a run (uevt run --shard) into one run"
-    merge = commands.add_parser("merge", help=about, description=about)
-    add = merge.add_argument
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
     about = "the results of a shard, or a directory of several"
     add("runs", nargs="+", type=Path, metavar="RUN", help=about)
     add("--out", type=Path, required=True, metavar="DIR", help="directory of the merged run")
@@ -27,7 +25,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     styles = [style.value for style in ExitStyle]
     about = "exit codes of kselftest, autopkgtest, git bisect or LTP (default: as the shards)"
     add("--exit-style", choices=styles, help=about)
-    merge.set_defaults(perform=_merge)
+    parser.set_defaults(perform=_merge)
 
 
 def _merge(arguments: argparse.Namespace) -> int:

@@ -25,19 +25,15 @@ if TYPE_CHECKING:
 
 
 def declare(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    about: str,
-    usage: str,
+    parser: argparse.ArgumentParser,
     perform: Callable[[argparse.Namespace], int],
     *,
     images: bool = True,
-) -> tuple[argparse.ArgumentParser, Groups]:
-    """Declare a command with the options of its kernel; its parser, and the groups of options.
+) -> Groups:
+    """Declare the options of the kernel of a command; the groups for its other options.
 
     Without ``images`` it takes only kernels that are built.
     """
-    parser = commands.add_parser(name, help=about, usage=usage)
     group = groups_of(parser)
     group(KERNEL)("--kernel", metavar="K", help="6.12 or 6.12@REVISION")
     (declare_kernel if images else declare_build)(group)
@@ -45,7 +41,7 @@ def declare(
     others = dict.fromkeys(("abi", "out", "ktap", "resume", "isolation"))
     others |= {} if images else dict.fromkeys(("image", "modules"))
     parser.set_defaults(perform=perform, module=[], **others)
-    return parser, group
+    return group
 
 
 def refuse_model(arguments: argparse.Namespace, what: str, hint: str) -> None:

@@ -27,15 +27,13 @@ KCIDB = "kcidb.json"
 _ENDING_S = 20.0
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    about = "run a job of KernelCI's pull labs, and write its results for KCIDB"
-    lab = commands.add_parser("pull-lab", help=about, description=about)
-    lab.add_argument("job", type=Path, metavar="JOB", help="a job definition (JSON)")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("job", type=Path, metavar="JOB", help="a job definition (JSON)")
     about = f"results directory, which gets {KCIDB} as well"
-    lab.add_argument("--out", required=True, metavar="DIR", help=about)
-    declare_sender(lab)
-    lab.set_defaults(perform=_perform)
+    parser.add_argument("--out", required=True, metavar="DIR", help=about)
+    declare_sender(parser)
+    parser.set_defaults(perform=_perform)
 
 
 def _perform(arguments: argparse.Namespace) -> int:

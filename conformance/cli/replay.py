@@ -28,17 +28,15 @@ if TYPE_CHECKING:
     from conformance.session.target.target import Target
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare `uevt replay`."""
-    about = "run the program of a bundle on kernels; name the first diverging operation"
-    usage = "uevt replay BUNDLE (--kernel K … | --tree DIR | --image FILE) [option …]"
-    replay = commands.add_parser("replay", help=about, description=about, usage=usage)
-    replay.add_argument("bundle", type=Path, metavar="BUNDLE", help="a file of uevt bundle")
-    group = groups_of(replay)
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = "uevt replay BUNDLE (--kernel K … | --tree DIR | --image FILE) [option …]"
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="a file of uevt bundle")
+    group = groups_of(parser)
     about = "6.12 or model; may be repeated"
     group(KERNEL)("--kernel", action="append", metavar="K", help=about)
     declare_kernel(group)
-    replay.set_defaults(perform=_perform, abi=None, module=[], out=None, ktap=None, resume=None)
+    parser.set_defaults(perform=_perform, abi=None, module=[], out=None, ktap=None, resume=None)
 
 
 class _Ending(StrEnum):

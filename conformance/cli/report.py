@@ -19,16 +19,14 @@ if TYPE_CHECKING:
 STDOUT = Path("-")
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare `uevt report`."""
-    about = "show several runs side by side"
-    report = commands.add_parser("report", help=about, description=about)
-    add = report.add_argument
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
     about = "a directory of results, or of several runs"
     add("runs", nargs="+", type=Path, metavar="RUN", help=about)
     add("--html", type=Path, metavar="FILE", help="write an HTML page (- for standard output)")
     add("--markdown", type=Path, metavar="FILE", help="write Markdown (- for standard output)")
-    report.set_defaults(perform=_report)
+    parser.set_defaults(perform=_report)
 
 
 def _report(arguments: argparse.Namespace) -> int:

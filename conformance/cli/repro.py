@@ -28,19 +28,17 @@ _ABI = "6.12.117"
 _MOST_LISTED = 5
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare `uevt repro`."""
-    about = "print a case, or a failure of a run, as a stand-alone program"
-    repro = commands.add_parser("repro", help=about, description=about)
-    add = repro.add_argument
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
     add("what", metavar="CASE|RUN", help="the id of a case, or a directory of results")
     add("-k", dest="case", default="", metavar="CASE", help="the case of the RUN, by its id")
     add("--abi", metavar="A", help=f"expect the answers of an ABI (default: {_ABI}, or the RUN's)")
-    form = repro.add_mutually_exclusive_group()
+    form = parser.add_mutually_exclusive_group()
     form.add_argument("--c", action="store_true", help="write C (the default)")
     form.add_argument("--shell", action="store_true", help="write a shell script")
     add("--out", type=Path, metavar="FILE", help="write to a file")
-    repro.set_defaults(perform=_perform)
+    parser.set_defaults(perform=_perform)
 
 
 def _perform(arguments: argparse.Namespace) -> int:

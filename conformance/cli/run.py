@@ -50,11 +50,10 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    usage = "uevt run (--kernel K | --tree DIR | --image FILE | --here) [option …]"
-    run = commands.add_parser("run", help="judge kernels", usage=usage)
-    group = groups_of(run)
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = "uevt run (--kernel K | --tree DIR | --image FILE | --here) [option …]"
+    group = groups_of(parser)
     about = "6.12, 6.12@REVISION or model"
     group(KERNEL)("--kernel", action="append", default=[], metavar="K", help=about)
     about = "only cases with EXPR in their ids, such as 'write or status'"
@@ -69,7 +68,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     # pytest has an option of this name.
     detail = {"dest": "fail_on", "action": "store_const", "const": Level.DETAIL.value}
     group(VERDICT)("--strict", help="the same as --fail-on detail", **detail)
-    run.set_defaults(perform=_run)
+    parser.set_defaults(perform=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -96,11 +96,10 @@ class Row:
         return "not explained"
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    usage = "uevt selftests (--kernel K | --tree DIR) [option …]"
-    about = "run upstream's selftests of a kernel's own source beside our cases"
-    parser, _ = one_kernel.declare(commands, "selftests", about, usage, _perform, images=False)
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = "uevt selftests (--kernel K | --tree DIR) [option …]"
+    one_kernel.declare(parser, _perform, images=False)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

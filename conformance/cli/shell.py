@@ -26,11 +26,10 @@ _TIMED_OUT = 124
 _SHELLS = ("bash", "sh")
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    about = "run a shell or a command in a guest; the working directory is /host there"
-    usage = "uevt shell (--kernel K | --tree DIR | --image FILE) [option …] [-- COMMAND …]"
-    _, group = one_kernel.declare(commands, "shell", about, usage, _perform)
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = "uevt shell (--kernel K | --tree DIR | --image FILE) [option …] [-- COMMAND …]"
+    group = one_kernel.declare(parser, _perform)
     add = group("guest")
     about = "end the command after this time, with exit code 124"
     add("--deadline", type=seconds_of, metavar="SECONDS", help=about)

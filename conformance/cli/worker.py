@@ -25,17 +25,15 @@ from kernels.errors import HostTrouble, UserMistake
 _CONNECT_S = 30
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    about = "judge kernels for a scheduler (uevt matrix --scheduler), until it ends"
-    worker = commands.add_parser("worker", help=about, description=about)
-    add = worker.add_argument
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add = parser.add_argument
     add("address", metavar="ADDRESS", help="of the scheduler: tls://HOST:PORT")
     about = "guests at a time (default: as cores and memory allow)"
     add("--vms", type=int, metavar="N", help=about)
     add("--name", metavar="NAME", help="name in reports (default: that of the machine)")
-    declare_security(worker)
-    worker.set_defaults(perform=_perform)
+    declare_security(parser)
+    parser.set_defaults(perform=_perform)
 
 
 def _perform(arguments: argparse.Namespace) -> int:

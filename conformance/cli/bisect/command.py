@@ -16,9 +16,8 @@ from host.progress import StreamProgress
 from kernels.store.store import Store
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    parser = commands.add_parser("bisect", help="find the first commit at which a case fails")
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
     add = parser.add_argument
     add("--good", required=True, metavar="A", help="a commit at which the cases pass")
     add("--bad", required=True, metavar="B", help="a later commit at which one of them fails")

@@ -23,12 +23,10 @@ _MISSING = "uevt matrix needs dask.distributed"
 _INSTALL = "install it: .venv/bin/pip install -e '.[scale]'"
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    about = "judge many kernels, on several machines"
-    usage = "uevt matrix (KERNEL… | --tree DIR | --resume DIR) [option …]"
-    matrix = commands.add_parser("matrix", help=about, description=about, usage=usage)
-    add = matrix.add_argument
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = "uevt matrix (KERNEL… | --tree DIR | --resume DIR) [option …]"
+    add = parser.add_argument
     add("kernels", nargs="*", metavar="KERNEL", help="a kernel of the catalog, or model")
     about = "tls:// address of a scheduler of dask (default: workers on this machine)"
     add("--scheduler", metavar="ADDRESS", help=about)
@@ -40,11 +38,11 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("--tier", choices=["quick", "full"], help=about)
     add("--out", metavar="DIR", help="results directory, with one directory per kernel")
     add("--resume", metavar="DIR", help="continue the interrupted matrix in DIR")
-    declare_security(matrix)
-    group = groups_of(matrix)
+    declare_security(parser)
+    group = groups_of(parser)
     declare_build(group)
     declare_verdict(group)
-    matrix.set_defaults(perform=_matrix)
+    parser.set_defaults(perform=_matrix)
 
 
 def require_distributed() -> None:
