@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from conformance.abi.profile import ProfileError
+from conformance.cli import one_kernel
 from conformance.cli.output import write
 from conformance.results.errors import ReportError
 from conformance.session import launch
-from conformance.session.target import target
 from tests.conftest import Uevt
 from vm.errors import VmError
 
@@ -76,7 +76,7 @@ def test_errors_of_the_target_have_a_hint(
     def resolve(_: object) -> None:
         raise error
 
-    monkeypatch.setattr(target, "resolve", resolve)
+    monkeypatch.setattr(one_kernel, "resolve", resolve)
     assert f"uevt: {printed}" in uevt(name, "--kernel", "6.12", *words, code=code).err
 
 

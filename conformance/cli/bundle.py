@@ -7,6 +7,8 @@ from pathlib import Path
 
 from conformance.cli.output import write
 from conformance.cli.repro import chosen
+from conformance.repro.errors import NotExpressible
+from conformance.repro.of_result import only_literal, program_of_result
 from conformance.results.bundle import VERSION, Bundle
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import read_results
@@ -25,9 +27,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def _perform(arguments: argparse.Namespace) -> int:
     """Raises UserMistake, ReportError."""
-    from conformance.repro.errors import NotExpressible
-    from conformance.repro.of_result import only_literal, program_of_result
-
     record = read_results(find_run(arguments.run))
     result = chosen(record.cases, arguments.case, str(arguments.run))
     if why := only_literal(result):

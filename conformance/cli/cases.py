@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from types import FunctionType
 from typing import Any
 
@@ -16,6 +17,9 @@ from conformance.cases.variants import Variant, all_variants
 from conformance.cli.output import print_json
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.frozen import DOCS, FrozenList
+from conformance.results.summary import Summary
+from conformance.runner.case_location import defined_at
+from conformance.session.selection import BadExpression, expression, matches
 from host.text import WIDTH, counted, wrapped
 from kernels.catalog.catalog import load_catalog
 from kernels.errors import UserMistake
@@ -119,10 +123,6 @@ def _runtest(found: Sequence[Listed], command: str) -> str:
 
 def _frozen(found: Sequence[Listed]) -> str:
     """The frozen list of those cases that docs/results has.  Raises ReportError."""
-    from importlib.metadata import version
-
-    from conformance.results.summary import Summary
-
     published = [
         {id: case.digest for id, case in Summary.read(path).cases.items()}
         for path in sorted((DOCS / "results").glob("*.json"))
@@ -132,10 +132,6 @@ def _frozen(found: Sequence[Listed]) -> str:
 
 def select(keyword: str, profile: Profile | None, tier: str | None = None) -> Sequence[Listed]:
     """The cases that -k selects, of a tier, that apply to a profile.  Raises UserMistake."""
-    # Imported late: pytest takes a while.
-    from conformance.runner.case_location import defined_at
-    from conformance.session.selection import BadExpression, expression, matches
-
     try:
         wanted = expression(keyword)
     except BadExpression as error:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from conformance.abi.profile import USER_REG_OF
 from conformance.cli import one_kernel
+from conformance.programs.judge import Judge
+from conformance.programs.judgement import Verdict
+from conformance.programs.text import lines_of
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.session.options import declare_here
 from conformance.session.options import seconds as seconds_of
+from conformance.session.recorded_program import RecordedProgram
+from conformance.session.target.target import Target
 from kernels.errors import UserMistake
-
-if TYPE_CHECKING:
-    from conformance.session.target.target import Target
 
 LISTENERS = ("ftrace", "perf", "none")
 REFUSED = 4
@@ -63,11 +64,6 @@ def _writable(file: Path) -> Path:
 
 
 def _judged(arguments: argparse.Namespace, target: Target) -> int:
-    from conformance.programs.judge import Judge
-    from conformance.programs.judgement import Verdict
-    from conformance.programs.text import lines_of
-    from conformance.session.recorded_program import RecordedProgram
-
     profile = target.profile
     if profile.generation not in USER_REG_OF:
         raise UserMistake(f"{target.abi} is not supported", "its ioctl takes no struct user_reg")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
+import shtab
+
 from conformance.cli.command_tree import commands_of
+from conformance.cli.main import build_parser
 from conformance.results.exit_codes import Ending, exit_code
 from kernels.catalog.catalog import load_catalog
 
@@ -22,16 +25,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def _perform(arguments: argparse.Namespace) -> int:
-    from conformance.cli.main import build_parser
-
     sys.stdout.write(script(build_parser(), arguments.shell))
     return exit_code(Ending.PASS)
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
     """The script for a shell; changes the parser."""
-    import shtab
-
     kernels = list(load_catalog().entries)
     kinds = {**dict.fromkeys(_FILES, shtab.FILE), **dict.fromkeys(_DIRECTORIES, shtab.DIRECTORY)}
     for command in commands_of(parser):

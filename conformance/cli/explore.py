@@ -8,12 +8,19 @@ import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from conformance.cli import one_kernel
+from conformance.report.failure import render_failure
+from conformance.repro.errors import NotExpressible
+from conformance.repro.source import Description, c_program
 from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.multi_format import from_zero
+from conformance.session.explore.corpus import Corpus
+from conformance.session.explore.exploration import Exploration, Plan, explore
+from conformance.session.explore.explorer import Played
 from conformance.session.options import KERNEL
 from conformance.session.options import seconds as seconds_of
+from conformance.session.target.target import Target
 from host.deadline import Deadline
 from host.files import write_atomically
 from host.progress import Step, StreamProgress
@@ -21,12 +28,6 @@ from host.temporary_directories import scratch
 from host.text import counted, one_line, wrapped
 from kernels.errors import HostTrouble, UserMistake
 from kernels.store.store import Store
-
-if TYPE_CHECKING:
-    from conformance.session.explore.corpus import Corpus
-    from conformance.session.explore.exploration import Exploration
-    from conformance.session.explore.explorer import Played
-    from conformance.session.target.target import Target
 
 _SECONDS = 60.0
 _MOST_GUESTS = 4
@@ -66,10 +67,6 @@ def _perform(arguments: argparse.Namespace) -> int:
 
 
 def _explored(arguments: argparse.Namespace, target: Target) -> int:
-    from conformance.report.failure import render_failure
-    from conformance.session.explore.corpus import Corpus
-    from conformance.session.explore.exploration import Exploration, Plan, explore
-
     out = Path(arguments.out or Path("results", "explore", target.id))
     if arguments.out and out.exists() and any(out.iterdir()):
         raise UserMistake(f"--out {out} is not empty", "name a new directory")
@@ -143,11 +140,6 @@ def _summary(done: Exploration, corpus: Corpus, seed: str, elapsed_s: float) -> 
 
 def _write_files(played: Played, target: Target, directory: Path) -> None:
     """The failure, a case, and a C program.  Raises OSError."""
-    from conformance.report.failure import render_failure
-    from conformance.repro.errors import NotExpressible
-    from conformance.repro.source import Description, c_program
-    from conformance.results.multi_format import from_zero
-
     directory.mkdir(parents=True, exist_ok=True)
     result = played.result
     write_atomically(directory / "failure.txt", "\n".join(render_failure(result)) + "\n")

@@ -7,20 +7,24 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from conformance.cli.output import unwritable, write
+from conformance.report.export import github
+from conformance.report.export.junit import render_junit
+from conformance.report.export.kcidb import ID, ORIGIN, Sender, render_kcidb
+from conformance.report.export.kselftest import render_kselftest
+from conformance.report.export.ktap import render_ktap
+from conformance.report.export.tmt import render_tmt
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import read_results
 from conformance.results.run import RunRecord
 from conformance.results.stored_runs import find_run, require_kernel
 
-if TYPE_CHECKING:
-    from conformance.report.export.kcidb import Sender
-
-FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github", "tmt")
+# Formats without options.
+_RENDERERS = {"ktap": render_ktap, "kselftest": render_kselftest, "junit": render_junit}
+FORMATS = (*_RENDERERS, "kcidb", "github", "tmt")
 """The output formats."""
 _HINT = "name another --out"
 # Options of KCIDB.
@@ -65,12 +69,7 @@ def _rendered(form: str, arguments: argparse.Namespace) -> str:
         return _kcidb(arguments)
     if form == "tmt":
         return _tmt(arguments)
-    from conformance.report.export.junit import render_junit
-    from conformance.report.export.kselftest import render_kselftest
-    from conformance.report.export.ktap import render_ktap
-
-    forms = {"ktap": render_ktap, "kselftest": render_kselftest, "junit": render_junit}
-    return forms[form](_read(arguments.run))
+    return _RENDERERS[form](_read(arguments.run))
 
 
 def _read(runs: Sequence[Path]) -> list[RunRecord]:
@@ -85,8 +84,6 @@ def _read(runs: Sequence[Path]) -> list[RunRecord]:
 
 def sender_of(arguments: argparse.Namespace) -> Sender:
     """The sender of a KCIDB document.  Raises ReportError."""
-    from conformance.report.export.kcidb import ID, ORIGIN, Sender
-
     origin, files, build = (getattr(arguments, name) or "" for name in _SENDER)
     if not ORIGIN.fullmatch(origin):
         what = f"{origin!r} is not a name" if origin else "is missing"
@@ -100,8 +97,6 @@ def sender_of(arguments: argparse.Namespace) -> Sender:
 
 
 def _kcidb(arguments: argparse.Namespace) -> str:
-    from conformance.report.export.kcidb import render_kcidb
-
     sender = sender_of(arguments)
     if sender.build and len(arguments.run) > 1:
         raise ReportError(Path("--build"), "belongs to one run", "name one RUN")
@@ -112,8 +107,6 @@ def _kcidb(arguments: argparse.Namespace) -> str:
 
 
 def _tmt(arguments: argparse.Namespace) -> str:
-    from conformance.report.export.tmt import render_tmt
-
     files = arguments.files or ""
     place = PurePosixPath(files)
     if place.is_absolute() or ".." in place.parts or not files.isprintable():
@@ -132,8 +125,6 @@ def _is_address(text: str) -> bool:
 
 def _annotate(records: Sequence[RunRecord], out: Path | None) -> None:
     """Print the annotations, and append the step summary."""
-    from conformance.report.export import github
-
     named = os.environ.get(github.SUMMARY_FILE)
     path = out or (Path(named) if named else None)
     for line in github.annotate(records):

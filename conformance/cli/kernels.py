@@ -15,9 +15,13 @@ from conformance.cli.output import print_json
 from conformance.results.exit_codes import Ending, exit_code
 from host.progress import StreamProgress, silent
 from host.text import wrapped
+from kernels.build.availability import State, survey
+from kernels.build.build import ensure
+from kernels.build.gc import Bound, collect, in_mib
 from kernels.catalog.catalog import VARIANTS, Catalog, load_catalog
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import MissingTool, SourceUnavailable
+from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
 
 _HOW_TO_PATCH = "builds read these trees: edit a copy of a file, and make the patch with diff -u"
@@ -60,8 +64,6 @@ def _entries(names: Sequence[str]) -> list[KernelEntry]:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from kernels.build.availability import State, survey
-
     if arguments.buildable:
         found = survey(_entries(arguments.kernel), Store())
         for one in found:
@@ -97,8 +99,6 @@ def _print_broken(catalog: Catalog) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from kernels.build.build import ensure
-
     built = 0
     for entry in _entries(arguments.kernel):
         progress = StreamProgress(sys.stderr)
@@ -127,8 +127,6 @@ def _path(arguments: argparse.Namespace) -> int:
 
 def _source(arguments: argparse.Namespace) -> int:
     """Print source trees, and on standard error how to make a patch."""
-    from kernels.sources.unpacked import SourceTrees
-
     trees = SourceTrees(Store(), silent)
     for entry in _entries(arguments.kernel):
         tree = trees.stored(entry)
@@ -154,8 +152,6 @@ def size(text: str) -> int:
 
 
 def _gc(arguments: argparse.Namespace) -> int:
-    from kernels.build.gc import Bound, collect, in_mib
-
     since = None if arguments.keep is not None else time.time() - arguments.older * 24 * 3600
     bound = Bound(arguments.keep, since, every=arguments.all)
     in_use = load_catalog().default()

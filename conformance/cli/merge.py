@@ -7,9 +7,13 @@ import os
 import sys
 from pathlib import Path
 
+from conformance.report.terminal.summary import render_summary
 from conformance.results.exit_codes import ExitStyle, KernelOrigin, ending_of, exit_code
 from conformance.results.run import RunRecord
+from conformance.results.stored_runs import latest_runs, read_run
+from conformance.session.merge import write_merged
 from conformance.session.options import value_of
+from host.text import use_colour
 
 # Options that name a kernel of the user.
 _OWN = ("--image=", "--tree=", "--config=", "--here")
@@ -30,11 +34,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def _merge(arguments: argparse.Namespace) -> int:
     """The exit code that a run of all cases has.  Raises ReportError, OSError."""
-    from conformance.report.terminal.summary import render_summary
-    from conformance.results.stored_runs import latest_runs, read_run
-    from conformance.session.merge import write_merged
-    from host.text import use_colour
-
     # A shard that is given twice is an error, and a self-check can be sharded.
     runs = [read_run(file) for place in arguments.runs for file in latest_runs(place)]
     record = write_merged(runs, arguments.out, force=arguments.force)

@@ -6,7 +6,6 @@ import argparse
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from conformance.abi.profile import ProfileError
 from conformance.session.launch import make_directories_absolute
@@ -18,10 +17,9 @@ from conformance.session.options import (
     groups_of,
     make_absolute,
 )
+from conformance.session.target.target import MODEL, Target, resolve
 from kernels.errors import HostTrouble, UserMistake
-
-if TYPE_CHECKING:
-    from conformance.session.target.target import Target
+from vm.errors import VmError
 
 
 def declare(
@@ -46,8 +44,6 @@ def declare(
 
 def refuse_model(arguments: argparse.Namespace, what: str, hint: str) -> None:
     """Raise UserMistake for the model, which is no kernel."""
-    from conformance.session.target.target import MODEL
-
     if arguments.kernel == MODEL:
         raise UserMistake(what, hint)
 
@@ -59,10 +55,6 @@ def resolved(arguments: argparse.Namespace, verb: str) -> Iterator[Target]:
     Raises KernelsError, also for what goes wrong with the guest; ``verb`` is what is done to the
     kernel.
     """
-    # Imported late: the parser does not need them.
-    from conformance.session.target.target import resolve
-    from vm.errors import VmError
-
     make_absolute(arguments)
     make_directories_absolute()
     try:

@@ -11,10 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.cli.export import declare_sender, sender_of
+from conformance.cli.main import build_parser
 from conformance.cli.output import write
+from conformance.report.export.kcidb import render_kcidb
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import NAME, read_results
+from conformance.session.launch import session
+from conformance.session.options import apply_defaults, make_absolute
 from host.deadline import Deadline
 from host.progress import StreamProgress
 from host.temporary_directories import scratch
@@ -38,8 +42,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def _perform(arguments: argparse.Namespace) -> int:
     """The exit code of the run.  Raises KernelsError, ReportError."""
-    from conformance.report.export.kcidb import render_kcidb
-
     sender = sender_of(arguments)
     job = LabJob.read(arguments.job.absolute())
     if job.others:
@@ -60,11 +62,6 @@ def _perform(arguments: argparse.Namespace) -> int:
 
 def _run(job: LabJob, out: Path, directory: Path) -> int:
     """Fetch the artifacts, and judge the kernel in what is left of the time."""
-    # Imported late: pytest takes a while.
-    from conformance.cli.main import build_parser
-    from conformance.session.launch import session
-    from conformance.session.options import apply_defaults, make_absolute
-
     left = Deadline(job.timeout_s, f"results of {job.test}")
     tell = StreamProgress(sys.stderr)
     image = job.fetch(job.kernel, directory, left, tell)

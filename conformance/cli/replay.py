@@ -8,24 +8,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from conformance.abi.profile import Profile
+from conformance.cases.variants import all_variants
 from conformance.cli import one_kernel
 from conformance.cli.repro import applying
+from conformance.client.executor import Executor, ModelExecutor
+from conformance.model.machine import Model
+from conformance.ops import Ioctl, RunProgram
+from conformance.repro.of_result import profile_of
 from conformance.results.bundle import Bundle, read_bundle
 from conformance.results.exit_codes import Ending, exit_code, worst
 from conformance.results.multi_format import from_zero
+from conformance.results.recorded_program import RecordedStep
+from conformance.runner.guest_executor import GuestExecutor
+from conformance.runner.guest_setup import ACTOR, GuestSetup
+from conformance.runner.host_programs import HostPrograms
+from conformance.runner.patience import Patience
+from conformance.runner.process_pool import ProcessPool
+from conformance.runner.recorded_run import RecordedRun
 from conformance.session.options import KERNEL, declare_kernel, groups_of, replaced
+from conformance.session.target.target import Target
+from conformance.session.worker.machine_guest import MachineGuest
 from host.temporary_directories import scratch
 from host.text import one_line, wrapped
 from kernels.errors import HostTrouble
-
-if TYPE_CHECKING:
-    from conformance.abi.profile import Profile
-    from conformance.client.executor import Executor
-    from conformance.results.recorded_program import RecordedStep
-    from conformance.runner.recorded_run import RecordedRun
-    from conformance.session.target.target import Target
+from vm.errors import GuestCrashed, VmError
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -90,13 +98,6 @@ def _say(text: str, indent: int = 0) -> None:
 
 def _on_kernel(bundle: Bundle, target: Target) -> tuple[_Ending, list[str]]:
     """How the program ends on a kernel, and the lines about it."""
-    # Imported late: other commands do not need them.
-    from conformance.client.executor import ModelExecutor
-    from conformance.model.machine import Model
-    from conformance.repro.of_result import profile_of
-    from conformance.runner.recorded_run import RecordedRun
-    from vm.errors import GuestCrashed, VmError
-
     program = from_zero(bundle.result.evidence.program)
     if target.is_model:
         return _ended(RecordedRun(program, ModelExecutor(Model(profile_of(bundle.head)))))
@@ -117,10 +118,6 @@ def _on_kernel(bundle: Bundle, target: Target) -> tuple[_Ending, list[str]]:
 
 def _excluded(bundle: Bundle, profile: Profile) -> str:
     """Why the program does not judge a kernel; "" if it does, or its case is not known here."""
-    from conformance.cases.variants import all_variants
-    from conformance.ops import Ioctl
-    from conformance.repro.of_result import profile_of
-
     wanted, recorded = bundle.result.aftermath_of or bundle.result.id, profile_of(bundle.head)
     case = next((each.case for each in all_variants() if each.id == wanted), None)
     if case is not None and not case.applies(profile):
@@ -151,14 +148,6 @@ def _word(ending: _Ending) -> str:
 @contextmanager
 def _executor(program: Sequence[RecordedStep], target: Target) -> Iterator[Executor]:
     """A guest of the kernel that performs operations.  Raises VmError."""
-    from conformance.ops import RunProgram
-    from conformance.runner.guest_executor import GuestExecutor
-    from conformance.runner.guest_setup import ACTOR, GuestSetup
-    from conformance.runner.host_programs import HostPrograms
-    from conformance.runner.patience import Patience
-    from conformance.runner.process_pool import ProcessPool
-    from conformance.session.worker.machine_guest import MachineGuest
-
     with scratch() as directory, closing(MachineGuest(target, directory)) as guest:
         guest.wait_ready()
         runs = any(step.operation["op"] == RunProgram.__name__ for step in program)

@@ -7,14 +7,20 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from conformance.cases.discovery import all_cases
 from conformance.cli.output import write
+from conformance.report.matrix.findings import read_findings
+from conformance.report.matrix.html import render_html
+from conformance.report.matrix.markdown import render_markdown
+from conformance.report.matrix.table import matrix
+from conformance.report.matrix.text import render_text
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
-
-if TYPE_CHECKING:
-    from conformance.results.stored_runs import Run
+from conformance.results.stored_runs import Run, read_runs
+from host.text import use_colour
+from kernels.kconfig import values
+from kernels.store.store import Store
 
 STDOUT = Path("-")
 
@@ -31,28 +37,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def _report(arguments: argparse.Namespace) -> int:
     """Always 0: the verdicts were the exit codes of the runs."""
-    from conformance.cases.discovery import all_cases
-    from conformance.report.matrix.findings import read_findings
-    from conformance.report.matrix.table import matrix
-    from conformance.results.stored_runs import read_runs
-
     if arguments.html == STDOUT == arguments.markdown:
         raise ReportError(STDOUT, "cannot take both forms", "give one of them a file")
     runs = [replace(run, options=_options(run)) for run in read_runs(arguments.runs)]
     found = matrix(runs, {case.id: case for case in all_cases()})
     findings = read_findings()
     if arguments.html is not None:
-        from conformance.report.matrix.html import render_html
-
         write(render_html(found, findings), _file(arguments.html))
     if arguments.markdown is not None:
-        from conformance.report.matrix.markdown import render_markdown
-
         write(render_markdown(found, findings), _file(arguments.markdown))
     if arguments.html is None and arguments.markdown is None:
-        from conformance.report.matrix.text import render_text
-        from host.text import use_colour
-
         colour = use_colour(sys.stdout, os.environ)
         sys.stdout.write(render_text(found, colour=colour))
     return exit_code(Ending.PASS)
@@ -60,9 +54,6 @@ def _report(arguments: argparse.Namespace) -> int:
 
 def _options(run: Run) -> dict[str, str]:
     """The kernel's configuration, if the build store still has it."""
-    from kernels.kconfig import values
-    from kernels.store.store import Store
-
     digest = run.record.head.kernel.config_sha256
     return values((Store().configuration(digest) if digest else None) or "")
 

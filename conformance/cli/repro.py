@@ -6,22 +6,24 @@ import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from conformance.abi.profile import Profile, ProfileError, in_range, profile_for
+from conformance.cases.case import Case
+from conformance.cases.variants import all_variants
 from conformance.cli.output import write
+from conformance.repro.errors import NotExpressible
+from conformance.repro.of_result import described, only_literal, profile_of
+from conformance.repro.shell import shell_script
+from conformance.repro.source import Description, c_program
 from conformance.results.case_result import CaseResult
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.multi_format import from_zero
 from conformance.results.outcome import Outcome
+from conformance.results.recorded_program import RecordedStep
 from conformance.results.results_json import read_results
 from conformance.results.stored_runs import find_run
+from conformance.runner.model_program import program_of
 from kernels.errors import UserMistake
-
-if TYPE_CHECKING:
-    from conformance.cases.case import Case
-    from conformance.repro.source import Description
-    from conformance.results.recorded_program import RecordedStep
 
 # The ABI of a case without --abi.
 _ABI = "6.12.117"
@@ -43,10 +45,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def _perform(arguments: argparse.Namespace) -> int:
     """Raises UserMistake, also for a program that cannot be written, ReportError."""
-    from conformance.repro.errors import NotExpressible
-    from conformance.repro.shell import shell_script
-    from conformance.repro.source import c_program
-
     try:
         steps, profile, about = _program(arguments)
         if arguments.out is not None:
@@ -63,9 +61,6 @@ def _program(
 ) -> tuple[tuple[RecordedStep, ...], Profile, Description]:
     if os.sep not in arguments.what and not Path(arguments.what).exists():
         return _of_case(arguments.what, _profile(arguments.abi or _ABI))
-    from conformance.repro.errors import NotExpressible
-    from conformance.repro.of_result import described, only_literal, profile_of
-
     record = read_results(find_run(Path(arguments.what)))
     result = chosen(record.cases, arguments.case, arguments.what)
     if not result.evidence.program or arguments.abi:
@@ -98,10 +93,6 @@ def _of_case(
     wanted: str, profile: Profile
 ) -> tuple[tuple[RecordedStep, ...], Profile, Description]:
     """The program of a case, run on the model."""
-    from conformance.cases.variants import all_variants
-    from conformance.repro.source import Description
-    from conformance.runner.model_program import program_of
-
     found = (each for each in all_variants() if wanted in (each.id, each.case.id))
     variant = next(found, None)
     if variant is None:

@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from conformance.cli import one_kernel
 from conformance.cli.output import print_json
@@ -19,15 +19,16 @@ from conformance.results.outcome import Level, Outcome, failing
 from conformance.results.results_json import NAME, read_results
 from conformance.session.launch import session
 from conformance.session.options import apply_defaults, default_options
+from conformance.session.selftests.programs import compile_selftests
+from conformance.session.selftests.run import Ran, run_selftests
+from conformance.session.target.target import Target, request_of
 from host.progress import StreamProgress
 from host.temporary_directories import scratch
 from host.text import counted, wrapped
+from kernels.build.build import ensure, tree_of
 from kernels.errors import HostTrouble, UserMistake
 from kernels.store.store import Store
-
-if TYPE_CHECKING:
-    from conformance.session.selftests.run import Ran
-    from conformance.session.target.target import Target
+from vm.errors import VmError
 
 _PAGE = "docs/selftests.md"
 
@@ -105,11 +106,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def _perform(arguments: Namespace) -> int:
     """0 if all agree or are explained, else 1, also for a kernel report.  Raises KernelsError."""
-    # Imported late: the parser does not need them.
-    from conformance.session.selftests.programs import compile_selftests
-    from conformance.session.selftests.run import run_selftests
-    from vm.errors import VmError
-
     hint = "name --kernel 6.12 or --tree DIR"
     if arguments.kernel is None and arguments.tree is None:
         raise UserMistake("no kernel named", hint)
@@ -156,9 +152,6 @@ def _of(ran: Ran, results: Sequence[CaseResult]) -> tuple[CaseResult, ...]:
 
 def _tree(arguments: Namespace) -> Path:
     """The source tree of the kernel, without the user's patches.  Raises KernelsError."""
-    from conformance.session.target.target import request_of
-    from kernels.build.build import ensure, tree_of
-
     store, progress = Store(), StreamProgress(sys.stderr)
     entry = request_of(arguments).entry(store, progress)
     return tree_of(entry, store.recipe(ensure(entry, store)), store)

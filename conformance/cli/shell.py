@@ -7,19 +7,22 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shutil import which
 
 from conformance.cli import one_kernel
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.session.options import seconds as seconds_of
+from conformance.session.program_guest import ProgramGuest, directories_named, program_guest
+from conformance.session.target.target import request_of
 from host.deadline import Deadline
 from host.progress import StreamProgress
 from host.temporary_directories import scratch
 from host.text import one_line
+from kernels.build.build import ensure
+from kernels.build.vmlinux import vmlinux
 from kernels.store.store import Store
-
-if TYPE_CHECKING:
-    from conformance.session.program_guest import ProgramGuest
+from vm.errors import GuestCrashed
+from vm.shell.relay import TimedOut
 
 # The exit code of timeout(1).
 _TIMED_OUT = 124
@@ -46,10 +49,6 @@ def _perform(arguments: argparse.Namespace) -> int:
 
     Raises KernelsError.
     """
-    # Imported late: the parser does not need them.
-    from conformance.session.program_guest import directories_named, program_guest
-    from vm.errors import GuestCrashed
-
     one_kernel.clean_up_on_signals()
     hint = "name a kernel of the catalog: --kernel 6.12"
     one_kernel.refuse_model(arguments, "the model has no shell", hint)
@@ -72,8 +71,6 @@ def _perform(arguments: argparse.Namespace) -> int:
 
 
 def _run(guest: ProgramGuest, arguments: argparse.Namespace) -> int:
-    from vm.shell.relay import TimedOut
-
     words: list[str] = arguments.command
     terminal = os.isatty(0) and os.isatty(1)
     if terminal and not words:
@@ -92,8 +89,6 @@ def _run(guest: ProgramGuest, arguments: argparse.Namespace) -> int:
 
 def _program(words: list[str]) -> list[str]:
     """The program to run, found on the host: guests have its programs."""
-    from shutil import which
-
     if len(words) > 1:
         return words
     if words:
@@ -107,10 +102,6 @@ def _gdb_command(arguments: argparse.Namespace, socket: Path) -> str:
     """The command that attaches gdb; for an image without the file of its symbols."""
     words = ["gdb"]
     if arguments.image is None:
-        from conformance.session.target.target import request_of
-        from kernels.build.build import ensure
-        from kernels.build.vmlinux import vmlinux
-
         store, progress = Store(), StreamProgress(sys.stderr)
         entry = request_of(arguments).entry(store, progress)
         words.append(str(vmlinux(entry, ensure(entry, store), store, progress)))

@@ -10,12 +10,11 @@ import sys
 from conformance.cli.matrix.cluster import (
     declare_security,
     is_loopback,
+    require_distributed,
     security_of,
     settings,
-    silence,
     start_hint,
 )
-from conformance.cli.matrix.command import require_distributed
 from conformance.cli.matrix.resources import offered
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.session.launch import guests_that_fit
@@ -38,7 +37,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def _perform(arguments: argparse.Namespace) -> int:
     """Run a worker; 0 when the scheduler has ended.  Raises UserMistake, HostTrouble."""
-    silence()
     require_distributed()
     if arguments.vms is None:
         arguments.vms = guests_that_fit(None)

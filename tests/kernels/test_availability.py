@@ -215,7 +215,7 @@ def test_build_of_all_skips_some_kernels(monkeypatch: pytest.MonkeyPatch, uevt: 
             raise SourceUnavailable("no package sources offer it", "add one")
         return found
 
-    monkeypatch.setattr(build, "ensure", ensure)
+    monkeypatch.setattr(kernels, "ensure", ensure)
     output = uevt("kernels", "build")
     assert len(output.out.splitlines()) == 2
     assert output.err == "uevt: 9.8 is left out: no package sources offer it; add one\n"

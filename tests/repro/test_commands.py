@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli import one_kernel
 from conformance.results.bundle import VERSION, Bundle
 from conformance.results.case_result import Evidence, Mismatch
 from conformance.results.outcome import Outcome
-from conformance.session.target import target
 from conformance.session.target.target import Target
 from tests.conftest import Uevt
 from tests.report.samples import case, head, run, stored
@@ -86,7 +86,7 @@ def test_replay_does_not_run_what_does_not_apply(
     name: str, why: str, tmp_path: Path, uevt: Uevt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Target("6.1", "6.1.192", image=tmp_path / "none")
-    monkeypatch.setattr(target, "resolve", lambda _: other)
+    monkeypatch.setattr(one_kernel, "resolve", lambda _: other)
     path = bundle(name, "6.12", tmp_path)
     lines = uevt("replay", path, "--kernel", "6.1", code=2).out.splitlines()
     assert lines[-3:] == [

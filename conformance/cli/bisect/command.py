@@ -8,12 +8,16 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from conformance.cli.bisect.judge import Judge, SelectedCases, profile_of
+from conformance.cli.bisect.walk import Walk
 from conformance.cli.one_kernel import clean_up_on_signals
 from conformance.results.directory import claim, default_directory, link_latest, unused
 from conformance.results.outcome import Level
 from conformance.session.launch import ROOT, make_directories_absolute, session
 from host.progress import StreamProgress
 from kernels.store.store import Store
+from kernels.trees.git_bisect import Bisection, workspace
+from kernels.trees.user_tree import entry_of
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -40,11 +44,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def perform(arguments: Namespace) -> int:
     """0 if the commit was found, 1 if none or several were; raises what `uevt run` raises."""
     clean_up_on_signals()
-    # Imported late: other commands do not need it.
-    from conformance.cli.bisect.judge import Judge, SelectedCases, profile_of
-    from conformance.cli.bisect.walk import Walk
-    from kernels.trees.git_bisect import Bisection, workspace
-
     make_directories_absolute()
     selected = SelectedCases.named(arguments.case)
     given = Namespace(
@@ -70,8 +69,6 @@ def perform(arguments: Namespace) -> int:
 
 def _resolved(tree: str, ref: str, store: Store) -> str:
     """The full id of a commit with a kernel tree.  Raises UserMistake."""
-    from kernels.trees.user_tree import entry_of
-
     sha = entry_of(Path(tree), ref, store, StreamProgress(sys.stderr)).source.ref
     assert sha is not None
     return sha

@@ -56,11 +56,19 @@ def settings(directory: Path) -> dict[str, Any]:
     }
 
 
-def silence() -> None:
-    """Keep dask, which is not imported yet, from logging, in this process and its workers."""
+def require_distributed() -> None:
+    """Import dask.distributed, and keep it from logging, in this process and its workers.
+
+    Raises UserMistake without it.
+    """
     os.environ["DASK_LOGGING__DISTRIBUTED"] = "critical"
     for name in ("distributed", "asyncio", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        hint = "install it: .venv/bin/pip install -e '.[scale]'"
+        raise UserMistake("uevt matrix needs dask.distributed", hint) from error
 
 
 def security_of(address: str, options: Namespace) -> Any:
@@ -143,7 +151,6 @@ def connected(options: Namespace, workers: int, guest_mib: int = 0) -> Iterator[
 
     Each of those has the memory for one guest.  Raises UserMistake, HostTrouble.
     """
-    silence()
     import dask
     from distributed import Client
 

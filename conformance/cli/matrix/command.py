@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
 
-from conformance.cli.matrix.cluster import connected, declare_security, silence
+from conformance.cli.matrix.cluster import connected, declare_security, require_distributed
+from conformance.cli.matrix.controller import Matrix
+from conformance.cli.matrix.plan import Plan, planned, recalled
+from conformance.cli.matrix.progress import Screen
+from conformance.cli.merge import code_of
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.results_json import NAME, read_results
 from conformance.results.verdict import verdict_line
@@ -15,12 +18,6 @@ from conformance.session.launch import decisive_code, guest_mib, guests_that_fit
 from conformance.session.options import declare_build, declare_verdict, groups_of
 from host.text import is_terminal, one_line
 from kernels.errors import UserMistake
-
-if TYPE_CHECKING:
-    from conformance.cli.matrix.plan import Plan
-
-_MISSING = "uevt matrix needs dask.distributed"
-_INSTALL = "install it: .venv/bin/pip install -e '.[scale]'"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -45,20 +42,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(perform=_matrix)
 
 
-def require_distributed() -> None:
-    """Raise UserMistake without dask.distributed."""
-    try:
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise UserMistake(_MISSING, _INSTALL) from error
-
-
 def _matrix(arguments: argparse.Namespace) -> int:
     """The exit code of the worst kernel.  Raises KernelsError, ReportError, OSError."""
-    # Imported late: it takes a while.
-    from conformance.cli.matrix.plan import planned, recalled
-
-    silence()
     require_distributed()
     for name in ("workers", "shards"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
@@ -75,9 +60,6 @@ def _matrix(arguments: argparse.Namespace) -> int:
 
 def _judge(arguments: argparse.Namespace, plan: Plan) -> dict[str, str]:
     """Judge the kernels that are left; the errors of those that were not judged."""
-    from conformance.cli.matrix.controller import Matrix
-    from conformance.cli.matrix.progress import Screen
-
     flavour = plan.left[0].flavour
     workers = arguments.workers or guests_that_fit(flavour)
     with connected(arguments, workers, guest_mib(flavour)) as client:
@@ -93,8 +75,6 @@ def _judge(arguments: argparse.Namespace, plan: Plan) -> dict[str, str]:
 
 def _conclude(plan: Plan, errors: dict[str, str]) -> int:
     """Print the verdicts; the exit code."""
-    from conformance.cli.merge import code_of
-
     codes = []
     for name in plan.kernels:
         if name in errors:

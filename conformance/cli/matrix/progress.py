@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from conformance.report.matrix.findings import read_findings
+from conformance.report.matrix.html import render_html
+from conformance.report.matrix.table import matrix
 from conformance.results.directory import REPORT
 from conformance.results.stored_runs import Run, latest_runs, read_run
 from host.files import write_atomically
@@ -114,10 +117,6 @@ def _left(columns: Sequence[Column], workers: int) -> str:
 
 def write_overview(directory: Path) -> None:
     """Write report.html of the kernels so far.  Raises OSError, ReportError."""
-    from conformance.report.matrix.findings import read_findings
-    from conformance.report.matrix.html import render_html
-    from conformance.report.matrix.table import matrix
-
     found = [read_run(file) for file in latest_runs(directory)]
     # A self-check is no column.
     runs = [run for run in found if not run.record.head.self_check]
