@@ -10,6 +10,8 @@ from conformance.report.difference import BYTES, call_at, is_text
 from conformance.results.case_result import CaseResult, Mismatch
 from conformance.results.outcome import UNEXPECTED
 
+# Functions that are named as the likely place of a bug.
+_MOST = 5
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # A function or variable of user_events in ``Evidence.spec``, but no file.
 _FUNCTION = re.compile(r"\b\w*user_\w+(?![\w.])")
@@ -37,7 +39,7 @@ def by_cause(results: Iterable[CaseResult]) -> list[tuple[CaseResult, list[CaseR
     return [(first, others) for first, *others in groups.values()]
 
 
-def deciding_functions(results: Iterable[CaseResult], most: int = 5) -> str:
+def deciding_functions(results: Iterable[CaseResult]) -> str:
     """One line: the functions that decide many deviating cases and few others, the likely place
     of a bug.  Empty if no two deviating cases have a function in common.
     """
@@ -53,7 +55,7 @@ def deciding_functions(results: Iterable[CaseResult], most: int = 5) -> str:
             deviating.update(functions)
     found = [name for name, number in deviating.items() if number > 1]
     found.sort(key=lambda name: (-(deviating[name] ** 2) / named[name], name))
-    shown = ", ".join(f"{name} {deviating[name]} of {named[name]}" for name in found[:most])
+    shown = ", ".join(f"{name} {deviating[name]} of {named[name]}" for name in found[:_MOST])
     return f"cases that deviate, by the function that decides: {shown}" if shown else ""
 
 

@@ -49,9 +49,7 @@ def render_failure(result: CaseResult, head: RunHead | None = None) -> list[str]
     return lines
 
 
-def render_cause(
-    one: CaseResult, others: Sequence[CaseResult], head: RunHead | None = None
-) -> list[str]:
+def render_cause(one: CaseResult, others: Sequence[CaseResult], head: RunHead) -> list[str]:
     """One failure of a cause, and the names of the others."""
     return [*render_failure(one, head), *alike_lines(one, others)]
 

@@ -31,10 +31,6 @@ _FILES = (journal.NAME, results_json.NAME, JUNIT, KTAP, REPORT, COVERAGE, kernel
 _REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT}
 
 
-class DirectoryRefused(ReportError):
-    """A directory that results cannot be written to."""
-
-
 def default_directory(root: Path, kernel_id: str, now: datetime) -> Path:
     """``root/<kernel id>/<UTC stamp>``; ``now`` must be in UTC."""
     return root / kernel_id / now.strftime("%Y%m%dT%H%M%SZ")
@@ -50,7 +46,7 @@ def unused(directory: Path) -> Path:
 
 
 def reserved(directory: Path) -> Path:
-    """Create an unused directory, safe against other runs.  Raises DirectoryRefused, OSError."""
+    """Create an unused directory, safe against other runs.  Raises ReportError, OSError."""
     while True:
         directory = unused(directory)
         try:
@@ -72,7 +68,7 @@ def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None
     """Create ``directory``, or make an existing one ready for results.
 
     A directory that is not empty is refused, unless ``resume`` continues its run or ``force``
-    removes the results in it.  Raises DirectoryRefused for errors of the user, OSError for others.
+    removes the results in it.  Raises ReportError for errors of the user, OSError for others.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -89,9 +85,9 @@ def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None
 
 
 def require_empty(directory: Path) -> None:
-    """Raise DirectoryRefused for a directory with files."""
+    """Raise ReportError for a directory with files."""
     if directory.is_dir() and any(directory.iterdir()):
-        raise DirectoryRefused(directory, "is not empty", "name another --out, or add --force")
+        raise ReportError(directory, "is not empty", "name another --out, or add --force")
 
 
 def link_latest(directory: Path) -> None:
@@ -114,7 +110,7 @@ def _refused(directory: Path, error: OSError) -> Exception:
     if error.errno not in _REFUSALS:
         return error
     what = f"cannot be written: {error.strerror}"
-    return DirectoryRefused(directory, what, "name another --out")
+    return ReportError(directory, what, "name another --out")
 
 
 def _clear(directory: Path) -> None:

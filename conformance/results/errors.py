@@ -13,7 +13,6 @@ class ReportError(UevtError):
 
     def __init__(self, path: Path, what: str, hint: str) -> None:
         super().__init__(f"{path}: {what}", hint)
-        self.path = path
 
     @classmethod
     def unreadable(cls, path: Path, error: OSError) -> Self:

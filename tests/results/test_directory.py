@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from conformance.results.directory import (
-    DirectoryRefused,
     claim,
     default_directory,
     link_latest,
     reserved,
 )
+from conformance.results.errors import ReportError
 from host.files import sweep
 
 
@@ -34,7 +34,7 @@ def test_a_new_directory_is_created_and_left_empty(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "results.json").touch()
-    with pytest.raises(DirectoryRefused, match="is not empty") as caught:
+    with pytest.raises(ReportError, match="is not empty") as caught:
         claim(tmp_path)
     assert "another --out, or add --force" in caught.value.hint
 
@@ -80,13 +80,13 @@ def test_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
 def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for directory in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(DirectoryRefused, match="cannot be written"):
+        with pytest.raises(ReportError, match="cannot be written"):
             claim(directory)
 
 
 @pytest.mark.parametrize(
     ("number", "refused"),
-    [(errno.EROFS, DirectoryRefused), (errno.EACCES, DirectoryRefused), (errno.ENOSPC, OSError)],
+    [(errno.EROFS, ReportError), (errno.EACCES, ReportError), (errno.ENOSPC, OSError)],
 )
 def test_only_errors_of_the_user_are_refusals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, refused: type[Exception]

@@ -31,14 +31,6 @@ _DIGITS = 12
 _LINES = 3
 
 
-class UnknownCase(UserMistake):
-    """No case or function has this id."""
-
-
-class NotApplicable(UserMistake):
-    """A case does not apply to this ABI."""
-
-
 @dataclass(frozen=True, slots=True)
 class SelectedCases:
     """Selected cases, each with the ids to run: all of its variants, or some."""
@@ -49,7 +41,7 @@ class SelectedCases:
     def named(cls, names: Iterable[str]) -> SelectedCases:
         """The cases of ids, each that of a case, of what a case left, or of a function.
 
-        Raises UnknownCase.
+        Raises UserMistake.
         """
         known: dict[Case, set[str]] = {}
         for each in all_variants():
@@ -65,7 +57,7 @@ class SelectedCases:
                 every = {case.id for case in known}.union(*known.values())
                 close = closest(name, sorted(every))
                 hint = f"did you mean {close}?" if close else "docs/results lists all ids"
-                raise UnknownCase(f"there is no case {name!r}", hint)
+                raise UserMistake(f"there is no case {name!r}", hint)
             for case, ids in found.items():
                 selected[case] = selected.get(case, frozenset()) | ids
         return cls(tuple(selected.items()))
@@ -77,12 +69,12 @@ class SelectedCases:
         return max((Level(case.level) for case, _ in self.cases), key=order.index)
 
     def ids(self, profile: Profile) -> frozenset[str]:
-        """The cases that apply to a profile.  Raises NotApplicable unless all apply."""
+        """The cases that apply to a profile.  Raises UserMistake unless all apply."""
         for case, _ in self.cases:
             if not case.applies(profile):
                 # The remaining ones alone could make a bad commit good.
                 hint = "name other cases, or another ABI: --abi"
-                raise NotApplicable(f"{case.id} is not for the ABI of {profile.name}", hint)
+                raise UserMistake(f"{case.id} is not for the ABI of {profile.name}", hint)
         return frozenset().union(*(ids for _, ids in self.cases))
 
 
@@ -175,7 +167,7 @@ def profile_of(given: Namespace, sha: str) -> Profile:
     try:
         return profile_for(given.abi or entry.abi_for(number), base=number)
     except ProfileError as error:
-        raise NotApplicable(str(error), "name another ABI: --abi") from error
+        raise UserMistake(str(error), "name another ABI: --abi") from error
 
 
 def answer_of(

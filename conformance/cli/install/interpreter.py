@@ -22,14 +22,10 @@ _RUN_S = 300.0
 _LIBRARY = re.compile(r"^\s+(\S+) => (/\S+) \(", re.MULTILINE)
 
 
-class NotCopied(HostTrouble):
-    """The running Python cannot be copied."""
-
-
 def copy_interpreter(directory: Path, modules: Iterable[Module], engine: Path) -> None:
     """Copy Python, these modules of the standard library, and the libraries of all and `engine`.
 
-    Raises NotCopied, OSError.
+    Raises HostTrouble, OSError.
     """
     binary, library = directory / "bin", directory / "lib"
     standard = library / VERSION
@@ -39,7 +35,7 @@ def copy_interpreter(directory: Path, modules: Iterable[Module], engine: Path) -
     python = interpreter()
     loader = elf.loader_of(python)
     if loader is None:
-        raise NotCopied(f"{python} is no dynamic 64-bit program", hint=HINT)
+        raise HostTrouble(f"{python} is no dynamic 64-bit program", hint=HINT)
     files = [python, engine]
     for module in modules:
         if module.is_native:
@@ -74,11 +70,11 @@ def output_of(
     env: Mapping[str, str] | None = None,
     cwd: str | None = None,
 ) -> str:
-    """The standard output of a program.  Raises NotCopied, with ``what`` was to be made of it."""
+    """The standard output of a program.  Raises HostTrouble, with ``what`` was to be made of it."""
     try:
         return programs.output_of(command, _RUN_S, env=env, cwd=cwd)
     except programs.ProgramFailed as error:
-        raise NotCopied(f"{what}: {error}", hint=hint) from None
+        raise HostTrouble(f"{what}: {error}", hint=hint) from None
 
 
 def _copy_loaded(source: Path, target: Path, *, executable: bool = False) -> None:

@@ -80,14 +80,14 @@ def _describe(packages: Path) -> None:
 
 
 def _compile(directory: Path, parts: Iterable[Path], *options: str) -> None:
-    """Write byte-code that depends neither on times nor on this process.  Raises NotCopied."""
+    """Write byte-code that depends neither on times nor on this process.  Raises HostTrouble."""
     command = [sys.executable, "-m", "compileall", "-q", "-f", "-s", str(directory)]
     command += ["--invalidation-mode", "unchecked-hash", *options, *map(str, parts)]
     output_of(command, "no byte-code", "report it", {**os.environ, "PYTHONHASHSEED": "0"})
 
 
 def _check(directory: Path) -> None:
-    """Raise NotCopied unless it starts where nothing of the system is found."""
+    """Raise HostTrouble unless it starts where nothing of the system is found."""
     output_of(
         [directory / "run.sh", "--version"],
         "the copy does not start",

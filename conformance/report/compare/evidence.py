@@ -20,7 +20,7 @@ Evidence = tuple[tuple[str, tuple[str, ...]], ...]
 """Label and lines of each part, in order; no part is empty."""
 
 
-def evidence_of(result: CaseResult, base: CaseResult | None = None) -> Evidence:
+def evidence_of(result: CaseResult, base: CaseResult | None) -> Evidence:
     """The evidence of a deviating result: its first difference, and the number of others.
 
     Differences that ``base`` has as well come last.
@@ -29,7 +29,7 @@ def evidence_of(result: CaseResult, base: CaseResult | None = None) -> Evidence:
     return tuple((name, tuple(lines)) for name, lines in _parts(result, found) if any(lines))
 
 
-def symptom_of(result: CaseResult, base: CaseResult | None = None) -> tuple[object, ...]:
+def symptom_of(result: CaseResult, base: CaseResult | None) -> tuple[object, ...]:
     """The symptom by the first difference that ``base`` does not have."""
     return symptom(result, next(iter(_new_first(result, base)), None))
 

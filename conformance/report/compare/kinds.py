@@ -75,8 +75,8 @@ def kind_of(
     base: CaseResult | None,
     new: CaseResult | None,
     *,
-    rewritten: bool = False,
-    judged: bool = False,
+    rewritten: bool,
+    judged: bool,
 ) -> Kind | None:
     """How a case differs, None if it does not.
 

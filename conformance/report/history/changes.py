@@ -48,11 +48,6 @@ class KernelHistory:
     tally: Tally
 
     @property
-    def runs(self) -> int:
-        """The number of runs of the case."""
-        return sum(len(each.runs) for each in self.stretches)
-
-    @property
     def plain(self) -> bool:
         """Whether the kernel is unchanged and judged by the ABI of its release."""
         changed = _CHANGED.search(f"{self.kernel.id} {self.kernel.release}")

@@ -77,7 +77,7 @@ class Flaky:
     id: str
     base: Tally
     new: Tally
-    one_kernel: bool = False
+    one_kernel: bool
 
     @property
     def regression(self) -> bool:
@@ -89,7 +89,7 @@ def flaky_cases(
     base: Iterable[Mapping[str, CaseOutcome]],
     new: Iterable[Mapping[str, CaseOutcome]],
     *,
-    one_kernel: bool = False,
+    one_kernel: bool,
 ) -> tuple[Flaky, ...]:
     """The flaky cases, regressions first.
 

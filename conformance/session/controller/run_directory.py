@@ -15,7 +15,7 @@ from conformance.session.target.target import Target
 def results_directory(config: pytest.Config, target: Target) -> Path:
     """The directory of this run, claimed.
 
-    Raises DirectoryRefused for a directory in use, OSError for a full disk.
+    Raises ReportError for a directory in use, OSError for a full disk.
     """
     if config.option.resume is not None:
         directory = Path(config.option.resume).absolute()
@@ -30,7 +30,7 @@ def results_directory(config: pytest.Config, target: Target) -> Path:
 
 
 def check_out(config: pytest.Config) -> None:
-    """Refuse an --out in use before a kernel is built for it.  Raises DirectoryRefused."""
+    """Refuse an --out in use before a kernel is built for it.  Raises ReportError."""
     option = config.option
     if option.out is not None and option.resume is None and not option.force:
         require_empty(Path(option.out).absolute())
