@@ -44,7 +44,7 @@ def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
     ]
 
 
-@case(spec="trace_events.c:event_pid_write; trace_pid.c:trace_pid_write")
+@case(spec="trace_events.c:event_pid_write; trace.c:trace_pid_write")
 @doc("set_event_pid: only the listed tasks are traced; written without truncation they are added")
 @variants(("only", ONLY, (0, 1)), ("but", BUT, (2,)))
 def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
@@ -95,7 +95,7 @@ def test_later_event(ue: UserEvents, file: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
 
 
-@case(spec="trace_pid.c:trace_ignore_this_task")
+@case(spec="trace.c:trace_ignore_this_task")
 @doc("set_event_pid: only the listed tasks are traced; set_event_notrace_pid has precedence")
 def test_both_lists(ue: UserEvents) -> None:
     """A process in both lists is not recorded."""
@@ -149,7 +149,7 @@ def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="trace_pid.c:trace_pid_write; lib/kstrtox.c:kstrtoul")
+@case(spec="trace.c:trace_pid_write; lib/kstrtox.c:kstrtoul")
 @doc("set_event_pid: only the listed tasks are traced; numbers of processes are written")
 @variants({"word": "self", "negative": "-1", "event": "user_events", "star": "*"})
 def test_no_number(ue: UserEvents, text: str) -> None:
@@ -163,7 +163,7 @@ def test_no_number(ue: UserEvents, text: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
 
 
-@case(spec="trace_pid.c:trace_pid_write")
+@case(spec="trace.c:trace_pid_write")
 @doc("set_event_pid: only the listed tasks are traced; silent about several in one write")
 def test_all_or_none(ue: UserEvents) -> None:
     """A write of which one word is refused adds no process."""

@@ -59,7 +59,7 @@ def test_long_records_kept(ue: UserEvents) -> None:
 
 
 @case(doc="silent; events are viewed with ftrace", profiles="6.4..", switch="cpumasks_typed")
-@spec("trace_events_filter.c:filter_assign_type; print_fields")
+@spec("trace_events_filter.c:filter_assign_type; trace_output.c:print_fields")
 def test_cpumasks_typed(ue: UserEvents) -> None:
     """A dynamic cpumask_t prints as <INVALID-TYPE>; before, as bytes."""
     ue.event("__data_loc cpumask_t a", enabled=True).write(b"\x0c\0\2\0" + b"\1\2")

@@ -10,7 +10,7 @@ from conformance.client.tasks import LOW, Task, first_task
 from conformance.client.tracefs import DATA, STATUS
 from conformance.ops.compat import Writev32
 
-SPEC = "fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl"
+SPEC = "trace_events_user.c:user_data_fops has no compat_ioctl"
 DOC = "Registering: silent about programs of 32 bits on a 64-bit kernel"
 WRITING = "Writing Data: silent about programs of 32 bits on a 64-bit kernel"
 case = surface("compat", SPEC, DOC, level="behaviour", tier="full", facilities="ia32")
@@ -53,7 +53,6 @@ def prepared(ue: UserEvents) -> tuple[Task, int]:
 
 
 @case(tier="quick", switch="compat-ioctl")
-@spec("trace_events_user.c:user_data_fops has no compat_ioctl")
 @variants(REQUESTS)
 def test_ioctl(ue: UserEvents, number: int) -> None:
     """An ioctl of a 32-bit task on the data file works as that of a 64-bit task."""
@@ -69,7 +68,7 @@ def test_ioctl(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.definitions() == ("" if errno else f"u:{ue.name()} u32 a\n")
 
 
-@case(level="detail")
+@case(spec="trace_events_user.c:user_status_fops has no compat_ioctl", level="detail")
 @variants(REQUESTS)
 def test_status_ioctl(ue: UserEvents, number: int) -> None:
     """The status file has no ioctl for 32-bit tasks either."""
@@ -79,7 +78,7 @@ def test_status_ioctl(ue: UserEvents, number: int) -> None:
     assert task.ioctl32(status, number, 0).errno == "ENOTTY"
 
 
-@case(level="detail", bug="compat-ioctl")
+@case(spec="fs/ioctl.c:compat_sys_ioctl", level="detail", bug="compat-ioctl")
 def test_ioctl_closed(ue: UserEvents) -> None:
     """A 32-bit task's ioctl on a closed descriptor is EBADF: the descriptor is checked first."""
     task, file = prepared(ue)
@@ -91,7 +90,7 @@ def test_ioctl_closed(ue: UserEvents) -> None:
     assert task.ioctl32(file, 0xC0082A00, LOW).errno == errno
 
 
-@case(spec="trace_events_user.c:user_data_fops has no compat_ioctl", bug="compat-ioctl")
+@case(bug="compat-ioctl")
 def test_register_with_64_bits(ue: UserEvents) -> None:
     """A 32-bit task registers; the same task, switched to 64 bits, gets index 0 of another file."""
     task, file = prepared(ue)
@@ -103,7 +102,6 @@ def test_register_with_64_bits(ue: UserEvents) -> None:
 
 
 @case(profiles="5.18..6.3", bug="compat-ioctl")
-@spec("trace_events_user.c:user_data_fops has no compat_ioctl")
 def test_delete_refused(ue: UserEvents) -> None:
     """A 32-bit task can delete an event as a 64-bit task could."""
     task, file = prepared(ue)
@@ -116,7 +114,6 @@ def test_delete_refused(ue: UserEvents) -> None:
 
 
 @case(profiles="6.4..", bug="compat-ioctl")
-@spec("trace_events_user.c:user_data_fops has no compat_ioctl")
 def test_unregister_refused(ue: UserEvents) -> None:
     """A 32-bit task can unregister a word that it registered as a 64-bit task."""
     task, _ = prepared(ue)

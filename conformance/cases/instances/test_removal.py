@@ -76,7 +76,7 @@ def test_busy(ue: UserEvents, file: str) -> None:
     assert instance.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(spec="trace_format_open, event_trigger_regex_open, __remove_instance")
+@case(spec="trace_events.c:trace_format_open; trace_events_trigger.c:event_trigger_regex_open")
 @doc("Instances: silent about open files")
 @variants("format", "id", "trigger")
 def test_not_busy(ue: UserEvents, file: str) -> None:

@@ -107,7 +107,7 @@ def test_reserved_bit(ue: UserEvents, offset: int) -> None:
     assert open_stored(ue.process, COUNTING).errno == "EINVAL"
 
 
-@case(spec="perf_mmap, kernel/events/ring_buffer.c:rb_alloc")
+@case(spec="perf_mmap; kernel/events/ring_buffer.c:rb_alloc")
 @doc("include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page: one page and 2^n after it")
 @variants((2, ""), (1, ""), (3, ""), (4, "EINVAL"), (5, ""), (6, "EINVAL"))
 def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:

@@ -229,7 +229,8 @@ def test_order_of_fields(ue: UserEvents) -> None:
     assert seen == [f"{ue.name()}: z=0x1 (1) a=0x2 (2) m=0x3 (3)"]
 
 
-@case(spec="trace_output.c:print_fields: field->offset; user_event_add_field", tier="quick")
+@case(tier="quick")
+@spec("trace_output.c:print_fields: field->offset; trace_events_user.c:user_event_add_field")
 def test_packed_fields(ue: UserEvents) -> None:
     """Fields have no padding: a number at an odd offset is decoded from there."""
     seen = recorded(

@@ -12,7 +12,7 @@ case = surface("write", spec="fs/read_write.c", doc=DOC, level="detail")
 KERNEL_HALF = 0xFFFF_8000_0000_0000
 
 
-@case(spec="ksys_write, vfs_write before user_events_write")
+@case(spec="ksys_write, vfs_write")
 def test_order_descriptor_first(ue: UserEvents) -> None:
     """A read-only descriptor is EBADF, before a bad buffer, position or index is detected."""
     data = ue.open_data(os.O_RDONLY)
@@ -33,7 +33,8 @@ def test_order_position_before_index(ue: UserEvents, index: int) -> None:
         assert data.pwrite(packed, 0).errno == ("EINVAL" if index == -1 else "ENOENT")
 
 
-@case(spec="vfs_write: access_ok, rw_verify_area; user_events_write", tier="full")
+@case(tier="full")
+@spec("vfs_write: access_ok, rw_verify_area; trace_events_user.c:user_events_write")
 def test_order_last_offset(ue: UserEvents) -> None:
     """A write that ends behind the last offset is EINVAL, after its address, before its index."""
     data = ue.open_data()

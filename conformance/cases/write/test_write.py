@@ -83,7 +83,7 @@ def test_listener_of_another_event(ue: UserEvents) -> None:
 
 
 @case(doc="Writing Data: silent about tracing_on", level="detail", tier="full", isolation="global")
-@spec("ring_buffer.c:ring_buffer_lock_reserve, trace_events_user.c:user_event_ftrace")
+@spec("ring_buffer.c:ring_buffer_lock_reserve; trace_events_user.c:user_event_ftrace")
 def test_tracing_off(ue: UserEvents) -> None:
     """With tracing_on 0 a write succeeds, records nothing and validates nothing."""
     data = ue.register(a="u32 a", b="__data_loc char[] s")
@@ -195,7 +195,7 @@ def test_no_position(ue: UserEvents) -> None:
     assert (file.lseek(0, -1).errno, file.read(4).errno) == ("EINVAL", "EINVAL")
 
 
-@case(spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE", level="detail", tier="full")
+@case(spec="fs/read_write.c:vfs_write, vfs_writev: FMODE_WRITE", level="detail", tier="full")
 @doc("Writing Data: events are written with write() or writev() on the descriptor")
 def test_read_only_descriptor(ue: UserEvents) -> None:
     """A read-only descriptor registers events and cannot write them: EBADF."""
