@@ -1,9 +1,9 @@
 """Dated changes of events and bpf(2).
 
-Each switch has the smallest program that shows it, here and in the other files of this folder.  A
-run probes the kernel with these programs before its first case.  They hold a literal for both sides
-of their switch, depend on no other switch where possible, and never wait for something that one of
-the sides does not do.
+Each switch has the smallest program that shows it, here and in the other files of this folder.
+When a case fails, these programs probe the kernel.  They hold a literal for both sides of their
+switch, depend on no other switch where possible, and never wait for something that one of the sides
+does not do.
 """
 
 import struct

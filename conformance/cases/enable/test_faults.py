@@ -15,8 +15,8 @@ case = surface(
     own_kernel="it counts page faults, which other work of a machine causes too",
 )
 
-# Each attempt faults the page in once.
-ATTEMPTS = 10
+# The write is attempted once more than the page is faulted in.
+FAULTS = 10
 
 
 @case(spec="user_event_enabler_write; trace_events_user.c:user_event_mm_clear_bit")
@@ -34,7 +34,7 @@ def test_present_word(ue: UserEvents) -> None:
 
 @case(bug="enomem-for-bad-address", facilities="device_memory")
 def test_device_word(ue: UserEvents) -> None:
-    """A word in memory of a device is refused, after ten attempts to write it."""
+    """A word in memory of a device is refused after its page was faulted in ten times."""
     data, address = ue.open_data(), ue.process.reserve(1)
     map_device(ue.process, address)
     errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
@@ -42,13 +42,13 @@ def test_device_word(ue: UserEvents) -> None:
         before = minor_faults(ue.process)
         assert data.register(ue.name(), enable_addr=address).errno == errno
         faults = minor_faults(ue.process) - before
-    assert faults == ATTEMPTS
+    assert faults == FAULTS
 
 
 @case(facilities="device_memory")
 @spec("user_event_mm_clear_bit; trace_events_user.c:user_event_enabler_fault_fixup")
 def test_device_in_place_of_a_word(ue: UserEvents) -> None:
-    """If a word's page becomes memory of a device, unregistering is EFAULT after ten attempts."""
+    """If a word's page becomes memory of a device, unregistering is EFAULT after ten faults."""
     data, process = ue.open_data(), ue.process
     word, other = process.map(), process.word()
     process.store(word, bytes(4))
@@ -59,4 +59,4 @@ def test_device_in_place_of_a_word(ue: UserEvents) -> None:
     assert data.unregister(other).errno == "ENOENT"
     before = minor_faults(process)
     assert data.unregister(word).errno == "EFAULT"
-    assert minor_faults(process) - before == ATTEMPTS
+    assert minor_faults(process) - before == FAULTS

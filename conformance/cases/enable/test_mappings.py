@@ -82,7 +82,7 @@ def test_discarded_behind_others(ue: UserEvents) -> None:
     process, data = ue.process, ue.open_data()
     page = process.map()
     oldest = data.register(ue.name(), bit=4, word=process.word_at(page)).word
-    # The kernel updates the newest enabler first and makes at most ten attempts.
+    # The kernel updates the newest enabler first, and faults a page in ten times at most.
     others = [data.register(ue.name(), bit=bit, word=process.word()).word for bit in range(12)]
     discard(process, page)
     ue.tracefs.enable(ue.name())

@@ -17,7 +17,8 @@ case = surface("status", doc=DOC, level="detail", isolation="none")
 @case(spec="create_user_tracefs", doc=MODE, level="behaviour")
 def test_file_mode(ue: UserEvents) -> None:
     """Owner and group can read the file; where it can be mapped the owner can also write it."""
-    # Before 6.4 a shared mapping required a writable descriptor.
+    # "mmap with MAP_SHARED requires writable fd", says create_user_tracefs() before 6.4; it does
+    # not: status_page.granted.read-only.
     mode = ue.dated("status_page", since=0o640, before=0o440)
     assert ue.tracefs.mode("/sys/kernel/tracing/user_events_status") == mode
 
