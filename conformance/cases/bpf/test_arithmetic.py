@@ -16,7 +16,10 @@ from conformance.ops.bpf_assembler import (
 from conformance.ops.bpf_opcodes import R6, R7, R8, TO_BE, TO_LE, Alu
 
 SPEC = "kernel/bpf/core.c:___bpf_prog_run"
-DOC = "include/uapi/linux/bpf.h@v4.1"
+DOC = (
+    "include/uapi/linux/bpf.h@v4.1: BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came "
+    "with it"
+)
 case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 LEFT = 0xFEDC_BA98_F654_3217
@@ -36,7 +39,7 @@ TABLE = {
 }
 
 
-@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
+@case
 @variants({name: (row[0], row[1:]) for name, row in TABLE.items()})
 def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]) -> None:
     """An operation takes a register or a signed immediate; of 32 bits, the upper half is zero."""
@@ -62,7 +65,7 @@ def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]
     assert results[4:6] == [0xFEDC_BA98_F654_3217, 0x0000_0001_9000_0003]
 
 
-@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
+@case
 @variants(
     (
         *("by-4", LEFT, 4),
@@ -96,7 +99,7 @@ def test_shift(
     assert Computer(ue, *program).run(left, right)[:6] == [*wide, *narrow]
 
 
-@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
+@case
 def test_shift_by_number(ue: UserEvents) -> None:
     """Shifts by an immediate go up to the width minus one."""
     program = []
@@ -125,7 +128,7 @@ def test_division_by_zero(ue: UserEvents) -> None:
     assert computer.run(LEFT, 1 << 32)[:4] == [0xFEDC_BA98, 0xF654_3217, 0, 0xF654_3217]
 
 
-@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
+@case
 def test_division_unsigned(ue: UserEvents) -> None:
     """Division is unsigned: -2 / 3 is two thirds of 2^64."""
     program = []
@@ -136,7 +139,7 @@ def test_division_unsigned(ue: UserEvents) -> None:
     assert Computer(ue, *program).run(0xFFFF_FFFF_FFFF_FFFE)[:4] == expected
 
 
-@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
+@case
 def test_negation(ue: UserEvents) -> None:
     """A number and its negation add up to zero, in 64 and in 32 bits."""
     computer = Computer(
@@ -164,7 +167,7 @@ def test_byte_order(ue: UserEvents) -> None:
     ]
 
 
-@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
+@case
 def test_numbers(ue: UserEvents) -> None:
     """A 32-bit immediate is sign-extended to 64 bits, not in 32; a 64-bit one takes two slots."""
     computer = Computer(

@@ -19,11 +19,12 @@ from conformance.ops.bpf_assembler import (
 )
 from conformance.ops.bpf_opcodes import R0, R1, R2, R6, R10, Alu, Size
 
+SPEC = "kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize"
 DOC = (
     "include/uapi/linux/bpf.h@v4.1: log_level, log_size and log_buf: the verifier's log, of "
     "a format that changes"
 )
-case = surface("bpf", doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf")
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 GOOD = [mov64_imm(R0, 0), exit_insn()]
 LONG = [*(mov64_imm(R0, number) for number in range(40)), exit_insn()]
@@ -41,7 +42,7 @@ def logged(ue: UserEvents, program: Sequence[Piece], level: int) -> tuple[str, s
     return loaded.errno, text.decode()
 
 
-@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
+@case
 @variants(
     ("unset", [mov64_reg(R0, R6), exit_insn()], "R6 !read_ok"),
     ("unset-answer", [exit_insn()], "R0 !read_ok"),
@@ -60,7 +61,7 @@ def test_log_names_register(ue: UserEvents, program: Sequence[Piece], message: s
     assert text.endswith("\n")
 
 
-@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
+@case
 @variants(1, 2, 4, 7)
 def test_log_of_good(ue: UserEvents, level: int) -> None:
     """At every level the log of a valid program has the number of processed instructions."""
@@ -69,7 +70,7 @@ def test_log_of_good(ue: UserEvents, level: int) -> None:
     assert "processed 2 insns" in text
 
 
-@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
+@case
 def test_log_of_lookup(ue: UserEvents) -> None:
     """The log names the register of a lookup result that was used without a NULL check."""
     slot = Bpf(ue.process).map().slot
@@ -87,7 +88,7 @@ def test_log_of_lookup(ue: UserEvents) -> None:
     assert "R0 invalid mem access" in text
 
 
-@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
+@case
 def test_log_too_long(ue: UserEvents) -> None:
     """A log that does not fit is ENOSPC, though the program is valid, and is truncated."""
     system, process = Bpf(ue.process), ue.process
@@ -118,7 +119,7 @@ def test_log_refused(ue: UserEvents, level: int, size: int, address: int) -> Non
     assert system.load(GOOD).errno == ""
 
 
-@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
+@case
 @variants({"good": GOOD, "bad": [exit_insn()]})
 def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
     """An unwritable log buffer is EFAULT, whatever the program."""
@@ -126,7 +127,7 @@ def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
     assert Bpf(ue.process).load(program, log=log).errno == "EFAULT"
 
 
-@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
+@case
 def test_no_log(ue: UserEvents) -> None:
     """Without a level nothing is logged, and the program is verified all the same."""
     system, process = Bpf(ue.process), ue.process

@@ -4,11 +4,12 @@ from conformance.cases.case import UserEvents, surface, variants
 from conformance.client.bpf import Bpf, Map
 from conformance.client.process import Process
 
+SPEC = "kernel/bpf/hashtab.c:htab_map_get_next_key"
 DOC = (
     "include/uapi/linux/bpf.h@v4.1: BPF_MAP_GET_NEXT_KEY looks a key up and gives the next, "
     "or an error"
 )
-case = surface("bpf", doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf")
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 DELETE, NEXT = 3, 4
 BLANK = b"\xee\xee\xee\xee"
@@ -46,7 +47,7 @@ def test_walk_array_outside(ue: UserEvents, key: bytes) -> None:
     assert Bpf(ue.process).array(max_entries=3).next_key(key).data == b"\0\0\0\0"
 
 
-@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
+@case
 def test_walk_hash(ue: UserEvents) -> None:
     """Iterating over a hash returns each of its keys once, in unspecified order."""
     map_ = Bpf(ue.process).map(max_entries=8)
@@ -57,7 +58,7 @@ def test_walk_hash(ue: UserEvents) -> None:
     assert map_.call(NEXT, key=found[-1][1], value=found[0][1]).errno == "ENOENT"
 
 
-@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
+@case
 def test_walk_hash_again(ue: UserEvents) -> None:
     """An unchanged hash is iterated in the same order; an unknown key restarts."""
     process = ue.process
@@ -73,7 +74,7 @@ def test_walk_hash_again(ue: UserEvents) -> None:
         assert process.load(room, 4).data == following
 
 
-@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
+@case
 def test_walk_empty(ue: UserEvents) -> None:
     """An empty hash has no next key, and the buffer is not written."""
     system, process = Bpf(ue.process), ue.process
@@ -84,7 +85,7 @@ def test_walk_empty(ue: UserEvents) -> None:
     assert process.load(room, 9).data == b"untouched"
 
 
-@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
+@case
 def test_walk_and_delete(ue: UserEvents) -> None:
     """Taking and deleting the first key repeatedly empties a hash."""
     map_ = Bpf(ue.process).map()
@@ -99,7 +100,7 @@ def test_walk_and_delete(ue: UserEvents) -> None:
     assert map_.next_key(None).errno == "ENOENT"
 
 
-@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
+@case
 def test_walk_in_place(ue: UserEvents) -> None:
     """The next key may be stored over the key that was passed."""
     system, process = Bpf(ue.process), ue.process

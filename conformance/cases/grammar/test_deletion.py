@@ -9,7 +9,8 @@ from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SE
 DOC = (
     "Deleting: dynamic_events deletes one format of an event; silent about what makes formats equal"
 )
-case = surface("grammar", doc=DOC, level="behaviour", needs="lasting_events", tier="full")
+SPEC = "user_fields_match"
+case = surface("grammar", SPEC, DOC, level="behaviour", needs="lasting_events", tier="full")
 
 
 def created(ue: UserEvents, stem: str, fields: str) -> str:
@@ -18,7 +19,7 @@ def created(ue: UserEvents, stem: str, fields: str) -> str:
     return ue.name(stem)
 
 
-@case(spec="user_fields_match")
+@case
 def test_deleted_by_its_fields(ue: UserEvents) -> None:
     """An event is found by its fields, however spaced; old kernels want structs without a size."""
     for stem, (first, second) in SAME.items():
@@ -32,7 +33,7 @@ def test_deleted_by_its_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(spec="user_fields_match", tier="quick")
+@case(tier="quick")
 def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
     """With other fields the event is not found: ENOENT, and it stays."""
     kept = []
@@ -48,7 +49,7 @@ def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events().splitlines() == left
 
 
-@case(spec="user_fields_match", level="detail")
+@case(level="detail")
 def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
     """Some definitions do not match their own text: their events cannot be found by it."""
     found = ue.dated("deletion_arguments_matched", since="ENOENT", before="")
@@ -59,7 +60,7 @@ def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
         assert ue.open_data().delete(name).errno == left
 
 
-@case(spec="user_fields_match")
+@case
 def test_deleted_by_its_canonical_form(ue: UserEvents) -> None:
     """Such an event is deleted by the line that dynamic_events shows for it."""
     for stem, (fields, shown) in CANONICAL.items():

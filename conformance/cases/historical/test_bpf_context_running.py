@@ -12,6 +12,7 @@ from conformance.ops.bpf_opcodes import R0, R1, Size
 
 case = surface(
     "bpf_context",
+    spec="user_event_perf",
     doc="@merge-window: Writing Data: programs are given a struct "
     "user_bpf_context; silent about when",
     level="behaviour",
@@ -49,7 +50,7 @@ def test_not_reached(ue: UserEvents) -> None:
     assert recorder.take().runs == 0
 
 
-@case(spec="user_event_perf")
+@case
 @variants(0, 1)
 def test_answer_ignored(ue: UserEvents, answer: int) -> None:
     """Whatever a program returns, perf gets its sample, unlike from kernel tracepoints."""
@@ -87,7 +88,7 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     assert ue.tracefs.records() == ["11 22 33 44 55 66 77 88"] * 2
 
 
-@case(spec="user_event_perf", tier="full")
+@case(tier="full")
 def test_event_not_counting(ue: UserEvents) -> None:
     """The program runs even if its perf event is disabled."""
     data = ue.event("u64 a").data
@@ -99,7 +100,7 @@ def test_event_not_counting(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(spec="user_event_perf", tier="full")
+@case(tier="full")
 def test_other_process(ue: UserEvents) -> None:
     """The program runs for every writer, even if its perf event counts another process."""
     ue.event("u64 a")
@@ -116,7 +117,7 @@ def test_other_process(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(spec="user_event_perf", tier="full", isolation="global")
+@case(tier="full", isolation="global")
 def test_tracing_off(ue: UserEvents) -> None:
     """tracing_on applies to ftrace: programs run without it."""
     data = ue.register("e u64 a")
@@ -166,7 +167,7 @@ def test_two_programs(ue: UserEvents) -> None:
     assert (one.take().runs, two.take().runs) == (0, 1)
 
 
-@case(spec="user_event_perf", tier="full")
+@case(tier="full")
 def test_only_its_event(ue: UserEvents) -> None:
     """A program runs for writes of its own event, not of another."""
     data = ue.register(e="u64 a", other="u64 a")

@@ -1,14 +1,15 @@
 """kernel.user_events_max: accepted values, what counts, and when it is checked."""
 
-from conformance.cases.case import UserEvents, spec, surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, error_of
 from conformance.cases.support.tracefs_permissions import USER
 from conformance.client.caller import Word
 from conformance.client.credentials import Credentials
 from conformance.client.tracefs import MAXIMUM, MULTI_SYSTEM
 
+SPEC = "user_event_parse (current_user_events)"
 DOC = "nothing is said of a limit of events"
-case = surface("limits", doc=DOC, level="behaviour", profiles="6.4..", isolation="global")
+case = surface("limits", SPEC, DOC, level="behaviour", profiles="6.4..", isolation="global")
 
 DEFAULT = "32768\n"
 
@@ -50,7 +51,7 @@ def test_no_sysctl(ue: UserEvents) -> None:
     assert ue.tracefs.write(MAXIMUM, "1\n").errno == "ENOENT"
 
 
-@case(spec="user_event_parse (current_user_events)")
+@case
 def test_shared(ue: UserEvents) -> None:
     """There is one limit for all users: events of one user leave no room for another's."""
     mine = ue.open_data()
@@ -107,7 +108,7 @@ def test_room_of_formats(ue: UserEvents) -> None:
     assert data.register(f"{ue.name()} u32 a", flags=MULTI_FORMAT).errno == ""
 
 
-@case(spec="user_event_parse (current_user_events)", tier="full")
+@case(tier="full")
 @variants({"none": "0\n", "fewer": "1\n"})
 def test_below(ue: UserEvents, limit: str) -> None:
     """A limit below the current number removes nothing: events stay, match, and are written."""
@@ -121,7 +122,7 @@ def test_below(ue: UserEvents, limit: str) -> None:
     assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 0\n")
 
 
-@case(spec="user_event_parse (current_user_events)")
+@case
 @variants({"short": "65536\n", "byte": "256\n", "sign": "2147483648\n", "most": "4294967295\n"})
 def test_wide(ue: UserEvents, limit: str) -> None:
     """The number of events is compared with all bits of the limit."""
@@ -129,7 +130,7 @@ def test_wide(ue: UserEvents, limit: str) -> None:
     assert ue.open_data().register(ue.name()).errno == ""
 
 
-@case(spec="user_event_parse (current_user_events)")
+@case
 def test_many(ue: UserEvents) -> None:
     """All events count: with a limit of 257, 257 events leave no room."""
     data, words = ue.open_data(), ue.process.map()
@@ -142,7 +143,7 @@ def test_many(ue: UserEvents) -> None:
     assert data.register(ue.name("more")).index == 257
 
 
-@case(spec="user_event_parse (current_user_events)", level="detail", bug="enomem-for-bad-address")
+@case(level="detail", bug="enomem-for-bad-address")
 def test_refused_word_counts(ue: UserEvents) -> None:
     """A registration that fails for its word has created an event, which counts."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -153,7 +154,7 @@ def test_refused_word_counts(ue: UserEvents) -> None:
     assert data.register(ue.name("e")).index == 0
 
 
-@case(spec="user_event_parse (current_user_events)")
+@case
 def test_refused_event_does_not_count(ue: UserEvents) -> None:
     """A rejected event used no room and no write index."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -166,7 +167,6 @@ def test_refused_event_does_not_count(ue: UserEvents) -> None:
 
 
 @case(level="detail", needs="multi_format persist arguments_matched", tier="full")
-@spec("user_event_parse (current_user_events)")
 def test_formats_count(ue: UserEvents) -> None:
     """Each format of a name counts as an event, and a rejected one uses an id."""
     ue.tracefs.write(MAXIMUM, "2\n")
@@ -184,7 +184,7 @@ def test_formats_count(ue: UserEvents) -> None:
     assert ue.tracefs.read(path).text == "0\n"
 
 
-@case(spec="user_event_parse (current_user_events)", needs="persist null_arguments_matched")
+@case(needs="persist null_arguments_matched")
 def test_commands_too(ue: UserEvents) -> None:
     """The limit applies to dynamic_events as well, line by line."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -195,7 +195,7 @@ def test_commands_too(ue: UserEvents) -> None:
     assert ue.tracefs.command("-:two\n").value == 6
 
 
-@case(spec="user_event_parse (current_user_events)", facilities="kprobes")
+@case(facilities="kprobes")
 def test_nobody_elses(ue: UserEvents) -> None:
     """The limit is for user events only: a kprobe can be created at the limit."""
     ue.tracefs.write(MAXIMUM, "0\n")

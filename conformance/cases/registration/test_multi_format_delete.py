@@ -8,11 +8,12 @@ from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.cases.support.status_text import tracepoints
 from conformance.client.caller import Word
 
+SPEC = "delete_user_event"
 DOC = "Deleting: dynamic_events deletes one specific format"
 NEEDS = "multi_format persist arguments_matched"
 ALL_FORMATS = "Deleting: with several formats of a name, deletion of all of them is attempted"
 case = surface(
-    "multi_format", doc=DOC, level="behaviour", profiles="6.4..", needs=NEEDS, tier="full"
+    "multi_format", SPEC, DOC, level="behaviour", profiles="6.4..", needs=NEEDS, tier="full"
 )
 
 
@@ -27,7 +28,7 @@ def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
     data.close()
 
 
-@case(spec="delete_user_event", doc=ALL_FORMATS, level="contract")
+@case(doc=ALL_FORMATS, level="contract")
 @variants(("formats_alone", False), ("single_too", True))
 def test_delete_all(ue: UserEvents, single: bool) -> None:
     """DIAG_IOCSDEL deletes all formats of a name, and its single-format event as well."""
@@ -40,7 +41,7 @@ def test_delete_all(ue: UserEvents, single: bool) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(spec="delete_user_event", doc=ALL_FORMATS, level="contract")
+@case(doc=ALL_FORMATS, level="contract")
 def test_delete_many(ue: UserEvents) -> None:
     """One call deletes all of 65 formats of a name."""
     _left_behind(ue, (f" u8 f{number}" for number in range(65)), PERSIST | MULTI_FORMAT)
@@ -60,7 +61,7 @@ def test_truncate_busy(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:{0} u32 a\nu:{0} u64 a\n".format(ue.name())
 
 
-@case(spec="delete_user_event")
+@case
 @doc("Deleting: by the name of the event; silent about that of its tracepoint")
 def test_delete_by_full_name(ue: UserEvents) -> None:
     """DIAG_IOCSDEL takes the registered name: that of a tracepoint is ENOENT."""
@@ -71,7 +72,7 @@ def test_delete_by_full_name(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(spec="delete_user_event", level="detail", tier="quick")
+@case(level="detail", tier="quick")
 @doc("Deleting: all formats are attempted; silent about what a failure leaves")
 @variants(
     ("oldest", "u32 a", "u:NAME u32 a\n"),
@@ -85,7 +86,7 @@ def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 
-@case(spec="delete_user_event", level="contract", tier="quick")
+@case(level="contract", tier="quick")
 @doc("Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM")
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """Without CAP_PERFMON deleting persistent formats fails with EPERM."""

@@ -8,10 +8,11 @@ from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.trace_text import recorded
 
 DOC = "@v6.1: silent; events are viewed with ftrace"
-case = surface("trace", doc=DOC, level="detail", profiles="5.18..6.3", tier="full")
+SPEC = "user_event_print_trace"
+case = surface("trace", SPEC, DOC, level="detail", profiles="5.18..6.3", tier="full")
 
 
-@case(spec="user_event_print_trace", tier="quick")
+@case(tier="quick")
 @variants(
     (
         "numbers",
@@ -41,7 +42,7 @@ def test_dump_of_all_bytes(ue: UserEvents) -> None:
     assert seen == " ".join(f"{byte:02x}" for byte in range(256))
 
 
-@case(spec="user_event_print_trace")
+@case
 def test_dump_of_every_length(ue: UserEvents) -> None:
     """A record is dumped to its last byte, whether its length is a multiple of four or not."""
     text = b"abcdefghijklmnopqrstuvwxy"
@@ -66,7 +67,7 @@ def test_dump_left_out(ue: UserEvents, length: int, shown: int) -> None:
     assert seen == ["61", " ".join(["78"] * shown), "62"]
 
 
-@case(spec="user_event_print_trace")
+@case
 def test_dump_names_nothing(ue: UserEvents) -> None:
     """Neither the event nor its fields are named: equal bytes of two events look alike."""
     data = ue.register(a="u16 x; u16 y", b="char[4] z")
@@ -77,7 +78,7 @@ def test_dump_names_nothing(ue: UserEvents) -> None:
     assert ue.tracefs.records(ue.name("a")) == ["73 61 6d 65", "73 61 6d 65"]
 
 
-@case(spec="user_event_print_trace")
+@case
 def test_dump_of_several_writers(ue: UserEvents) -> None:
     """Dumps of different lengths, events and processes are in the order of writing."""
     event = ue.event("u8 x", name="a")
@@ -98,7 +99,7 @@ def test_dump_of_several_writers(ue: UserEvents) -> None:
     ]
 
 
-@case(spec="user_event_print_trace")
+@case
 def test_dump_of_text_like_a_dump(ue: UserEvents) -> None:
     """Text in a record starts no new line, even if it looks like trace output."""
     first = b"\n00000000: 41 42 43 44\n"

@@ -6,7 +6,7 @@ from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.tracefs import TRACING_ON
 
-DOC = "events.rst@v6.12"
+DOC = "events.rst@v6.12: Event triggers"
 case = surface("trigger", spec="trace_events_trigger.c", doc=DOC, level="detail", tier="full")
 
 TRIGGERS = (
@@ -132,7 +132,7 @@ def test_two_targets(ue: UserEvents, removed: int, kept: int) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(spec="traceoff_trigger", doc="Event triggers", isolation="global")
+@case(spec="traceoff_trigger", isolation="global")
 @variants(
     ("conditional", "traceoff if a == 2", [1, 2]),
     ("always", "traceoff", [1]),
@@ -148,7 +148,7 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
     assert ue.tracefs.records() == u8_lines(ue, *kept)
 
 
-@case(spec="traceon_trigger", doc="Event triggers", isolation="global")
+@case(spec="traceon_trigger", isolation="global")
 @variants(
     # Before room is reserved.
     ("always", "traceon", [1, 2, 3]),
@@ -168,7 +168,7 @@ def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
     assert ue.tracefs.records() == u8_lines(ue, *kept)
 
 
-@case(spec="trace.c:trace_event_buffer_lock_reserve", doc="Event triggers", isolation="global")
+@case(spec="trace.c:trace_event_buffer_lock_reserve", isolation="global")
 def test_traceon_with_filter(ue: UserEvents) -> None:
     """With a filter, a record is committed after triggers: if it fires traceon, it is recorded."""
     event = ue.event("u8 a", enabled=True)
@@ -216,7 +216,7 @@ def test_checked(ue: UserEvents, text: str, errno: str) -> None:
     assert event.write(b"\0\0\2\0x\0").value == 10
 
 
-@case(spec="register_trigger", doc="Event triggers", isolation="global")
+@case(spec="register_trigger", isolation="global")
 def test_without_fields(ue: UserEvents) -> None:
     """An event without fields can have triggers, with conditions on the common fields."""
     event = ue.event()
@@ -230,7 +230,7 @@ def test_without_fields(ue: UserEvents) -> None:
     assert ue.tracefs.read(TRACING_ON).text == "0\n"
 
 
-@case(spec="stacktrace_trigger", doc="Event triggers", profiles="6.4..")
+@case(spec="stacktrace_trigger", profiles="6.4..")
 @variants(
     ("behind-the-record", True, "stacktrace if a == 2", ["1", "2", "<stack trace>", "3"]),
     ("without-record", False, "stacktrace if a == 2", ["<stack trace>"]),

@@ -7,12 +7,12 @@ from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.client.data_file import DataFile
 
-SPEC = "user_unreg_get, user_events_ioctl_unreg"
+BOTH = "user_unreg_get, user_events_ioctl_unreg"
 TWO_ERRORS = "Unregistering: silent about which of two errors is reported"
-case = surface("unregister", spec=SPEC, level="behaviour", profiles="6.4..")
+case = surface("unregister", spec="user_unreg_get", level="behaviour", profiles="6.4..")
 
 
-@case(spec="user_unreg_get", tier="quick")
+@case(tier="quick")
 @doc("Unregistering: size must be that of struct user_unreg; silent about other sizes")
 @variants(
     ("4096-zero", 4096, bytes(4080), ""),
@@ -34,7 +34,7 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert event.data.register(ue.name(), word=event.word).errno == ("EADDRINUSE" if errno else "")
 
 
-@case(spec="user_unreg_get")
+@case
 @doc("Unregistering: takes a struct user_unreg; silent about memory that cannot be read")
 @variants({"null": 0, "first-page": 0x300, "kernel-half": 0xFFFF_8880_0000_0000})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
@@ -42,7 +42,7 @@ def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     assert ue.event().data.ioctl(DIAG_IOCSUNREG, address).errno == "EFAULT"
 
 
-@case(spec="user_unreg_get", tier="full")
+@case(tier="full")
 @doc("Unregistering: all members are inputs; silent about memory that cannot be written")
 def test_struct_read_only(ue: UserEvents) -> None:
     """The structure is only read: it may lie in read-only memory."""
@@ -53,7 +53,7 @@ def test_struct_read_only(ue: UserEvents) -> None:
     assert event.data.ioctl(DIAG_IOCSUNREG, at).value == 0
 
 
-@case(spec="user_unreg_get", level="contract")
+@case(level="contract")
 @doc("Unregistering: the reserved members must be set to 0")
 @variants(
     ("byte-1", 1, 0), ("short-1", 0, 1), ("byte-80", 0x80, 0), ("short-8000", 0, 0x8000), quick=2
@@ -67,7 +67,7 @@ def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     assert event.unregister().errno == ""
 
 
-@case(spec="user_unreg_get", doc=TWO_ERRORS, level="detail")
+@case(doc=TWO_ERRORS, level="detail")
 @variants(
     ("too-big-before-unreadable", 4097, 0, 4, "E2BIG"),
     ("too-small-before-unreadable", 15, 0, 4, "EINVAL"),
@@ -81,7 +81,7 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
     assert ue.open_data().ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case(spec="user_unreg_get", doc=TWO_ERRORS, level="detail")
+@case(doc=TWO_ERRORS, level="detail")
 def test_tail_before_unknown(ue: UserEvents) -> None:
     """Bytes that must be zero are checked before the word is looked up: E2BIG."""
     data, word = ue.open_data(), ue.process.word()
@@ -89,7 +89,7 @@ def test_tail_before_unknown(ue: UserEvents) -> None:
     assert data.unregister(word, struct_size=24, tail=bytes(8)).errno == "ENOENT"
 
 
-@case(spec="user_unreg_get", doc=TWO_ERRORS, level="detail", switch="unreg-reserved-before-copy")
+@case(doc=TWO_ERRORS, level="detail", switch="unreg-reserved-before-copy")
 def test_cut_off_before_reserved(ue: UserEvents) -> None:
     """A structure that cannot be read whole is EFAULT, whatever its reserved members contain."""
     raw = USER_UNREG.pack({"size": 16, "__reserved": 1, "disable_addr": 0x1000})
@@ -135,7 +135,7 @@ def unregister(ue: UserEvents, data: DataFile, *errors: str) -> tuple[str, bool]
     return errno, data.unregister(word).errno == "ENOENT"
 
 
-@case(doc=TWO_ERRORS, level="detail", bug="unreg-reserved-before-copy")
+@case(spec=BOTH, doc=TWO_ERRORS, level="detail", bug="unreg-reserved-before-copy")
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and the word stays registered."""
@@ -144,7 +144,7 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     assert unregister(ue, ue.open_data(), first, second) == (errno, False)
 
 
-@case(doc="Unregistering: silent about memory that went away")
+@case(spec=BOTH, doc="Unregistering: silent about memory that went away")
 def test_unwritable_alone(ue: UserEvents) -> None:
     """An unwritable word is EFAULT only if all checks pass, and it is unregistered."""
     assert unregister(ue, ue.open_data(), "unwritable") == ("EFAULT", True)

@@ -7,10 +7,11 @@ from conformance.client.caller import Word
 
 DOC = "Unregistering: bit and address were registered before; silent about the error for others"
 FORKED = "Unregistering: fork() retains registered events; each process unregisters its own"
-case = surface("unregister", spec="user_event_mm_dup", doc=DOC, level="behaviour", profiles="6.4..")
+SPEC = "user_events_ioctl_unreg"
+case = surface("unregister", SPEC, DOC, level="behaviour", profiles="6.4..")
 
 
-@case(spec="user_events_ioctl_unreg")
+@case
 def test_never_registered(ue: UserEvents) -> None:
     """A process that never registered a word gets ENOENT, and its memory does not change."""
     word = ue.process.word(value=0xFF)
@@ -18,7 +19,7 @@ def test_never_registered(ue: UserEvents) -> None:
     assert word.value == 0xFF
 
 
-@case(spec="user_events_ioctl_unreg", tier="full")
+@case(tier="full")
 @variants(
     ("next-bit", 0, 6),
     ("bit-200", 0, 200),
@@ -40,7 +41,7 @@ def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
     assert data.unregister(word, bit=5).errno == ""
 
 
-@case(spec="user_events_ioctl_unreg")
+@case
 @doc("Unregistering: the address was registered before; silent about the error for others")
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "last": (1 << 64) - 1})
 def test_unknown_address(ue: UserEvents, address: int) -> None:
@@ -48,7 +49,7 @@ def test_unknown_address(ue: UserEvents, address: int) -> None:
     assert ue.event().data.unregister(address).errno == "ENOENT"
 
 
-@case(spec="user_events_ioctl_unreg")
+@case
 def test_twice(ue: UserEvents) -> None:
     """Unregistering the same address and bit a second time is ENOENT."""
     event = ue.event()
@@ -56,7 +57,7 @@ def test_twice(ue: UserEvents) -> None:
     assert event.unregister().errno == "ENOENT"
 
 
-@case(spec="user_events_ioctl_unreg")
+@case
 @doc("Unregistering: an ioctl of user_events_data; silent about which descriptor")
 @variants(("read-only", os.O_RDONLY), ("write-only", os.O_WRONLY), ("read-write", os.O_RDWR))
 def test_any_descriptor(ue: UserEvents, flags: int) -> None:
@@ -65,7 +66,7 @@ def test_any_descriptor(ue: UserEvents, flags: int) -> None:
     assert ue.open_data(flags).unregister(word).value == 0
 
 
-@case(spec="user_events_ioctl_unreg")
+@case
 @doc("Unregistering: an ioctl of user_events_data; silent about closed descriptors")
 def test_after_close(ue: UserEvents) -> None:
     """A word stays registered after the descriptor that registered it is closed."""
@@ -78,7 +79,7 @@ def test_after_close(ue: UserEvents) -> None:
     assert event.word.value == 0
 
 
-@case(spec="user_events_ioctl_unreg", level="contract", tier="full")
+@case(level="contract", tier="full")
 @doc("Unregistering: concerns updates for the calling process")
 def test_other_process(ue: UserEvents) -> None:
     """A process cannot unregister a word of another process at the same address: ENOENT."""
@@ -92,7 +93,7 @@ def test_other_process(ue: UserEvents) -> None:
     assert (word.value, there.value) == (1, 1)
 
 
-@case(doc=FORKED, level="contract")
+@case(spec="user_event_mm_dup", doc=FORKED, level="contract")
 def test_child_for_itself(ue: UserEvents) -> None:
     """A child unregisters its own copy of a word; its parent's copy is still followed."""
     event, child = ue.event(), ue.fork(ue.process)
@@ -105,7 +106,7 @@ def test_child_for_itself(ue: UserEvents) -> None:
     assert event.unregister().value == 0
 
 
-@case(doc=FORKED, level="contract", tier="full")
+@case(spec="user_event_mm_dup", doc=FORKED, level="contract", tier="full")
 def test_parent_for_itself(ue: UserEvents) -> None:
     """A word that the parent unregisters stays registered in a child forked before."""
     event, child = ue.event(), ue.fork(ue.process)
