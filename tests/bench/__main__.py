@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 from conformance.abi import uapi
 from conformance.client.user_events import UserEvents
@@ -16,10 +15,9 @@ from host.text import counted
 from tests.bench import guests
 from tests.bench.edits import edited_kernel
 from tests.bench.growth import cost
-from tests.bench.measure import Pair, pair, table
+from tests.bench.measure import Pair, keep, pair, table
 
-FILE = Path(__file__).parents[2] / "docs" / "performance.md"
-_BEGIN, _END = "<!-- measured -->\n", "<!-- end -->\n"
+FILE = guests.ROOT / "docs" / "performance.md"
 
 
 def _refused_ioctl(ue: UserEvents) -> Callable[[], object]:
@@ -50,9 +48,7 @@ def main() -> int:
     text = f"{counted(arguments.rounds, 'round')}:\n\n{table(found)}"
     sys.stdout.write(text)
     if arguments.keep:
-        before, rest = FILE.read_text(encoding="utf-8").split(_BEGIN)
-        after = rest.split(_END)[1]
-        FILE.write_text(f"{before}{_BEGIN}\n{text}\n{_END}{after}", encoding="utf-8")
+        keep(FILE, "measured", text)
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from conformance.report import markdown
 
@@ -65,3 +66,11 @@ def table(pairs: Sequence[Pair]) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
+def keep(page: Path, name: str, text: str) -> None:
+    """Replace what a page has between `<!-- NAME -->` and `<!-- end -->`."""
+    begin, end = f"<!-- {name} -->\n", "<!-- end -->\n"
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    _, _, after = rest.partition(end)
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+from tests.bench.measure import keep
 from tests.drills.provoke import hazard_module
 from tests.faults import BY_NAME, FAULTS, Fault, Part
 from tests.torture.builds import disturbed_build
@@ -22,7 +23,6 @@ from tests.torture.snapshots import disturbed_snapshot
 FILE = Path(__file__).parents[2] / "docs" / "reliability.md"
 # Faults per run, except those that need a run of their own.
 _IN_A_RUN = 12
-_BEGIN, _END = "<!-- torture -->\n", "<!-- end -->\n"
 
 
 def main() -> int:
@@ -46,9 +46,7 @@ def main() -> int:
     text = f"{injected} faults in {time.monotonic() - began:.0f} s:\n\n{table(reports)}"
     sys.stdout.write(text)
     if arguments.keep:
-        before, rest = FILE.read_text(encoding="utf-8").split(_BEGIN)
-        after = rest.split(_END, 1)[1]
-        FILE.write_text(f"{before}{_BEGIN}\n{text}\n{_END}{after}", encoding="utf-8")
+        keep(FILE, "torture", text)
     place.close(keep=any(report.wrong for report in reports))
     return 0 if all(not report.wrong for report in reports) else 1
 

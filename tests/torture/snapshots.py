@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -17,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from conformance.runner.prepared_guest import OPENING
-from conformance.session.options import apply_defaults, declare, groups_of
+from conformance.session.options import apply_defaults, default_options
 from conformance.session.target.machine import boot_deadline, machine_spec
 from conformance.session.target.target import resolve
 from tests.faults import Fault, kill_all
@@ -77,11 +76,8 @@ def _damaged(directory: Path) -> list[str]:
 
 def bring_up(directory: Path) -> str:
     """Bring a machine up and down; how it came up.  Raises VmError."""
-    parser = argparse.ArgumentParser()
-    declare(groups_of(parser))
-    options = parser.parse_args([])
+    options = default_options(kernel=KERNEL)
     apply_defaults(options)
-    options.kernel = KERNEL
     spec, why = machine_spec(resolve(options), OPENING)
     assert not why, why
     deadline = boot_deadline(spec)
