@@ -19,6 +19,15 @@ from tests.enclosure import ROOT
 from tests.processes import children, gone, wait_for
 
 DRILLS = Path(__file__).parent / "drills"
+# What the post-mortem found in the attempt that did not pass.
+REASONS = {
+    "oops_survived": "NULL pointer",
+    "spins": "a processor spins in the kernel, in hazard_spin_irqs_off < hazard_write",
+    "sleeps": "sleeps in the kernel (state D), in hazard_write < proc_reg_write",
+    "agent_stopped": "every program of the guest waits",
+    "qemu_stopped": "stopped, by a signal",
+    "qemu_pauses": "QEMU has stopped the machine: paused",
+}
 
 
 def drill(
@@ -75,12 +84,17 @@ def test_hazards_have_distinct_outcomes(
         "qemu_pauses": ("PASS none", "first: ERROR host", []),
         "after": ("PASS none", "", []),
     }
+    for name, reason in REASONS.items():
+        result = found[f"drill.{name}"]
+        lost = result["outcome"] == "PASS"
+        assert reason in (result["rerun"] if lost else result)["reason"], name
     assert "sysrq triggered crash" in found["drill.panic"]["evidence"]["console"]
     elsewhere = found["drill.complains_elsewhere"]["reports"][0]
     assert elsewhere["context"].startswith("kworker/")
     spins = found["drill.spins"]
     assert "for tcg" in spins["reason"] or "for kvm" in spins["reason"]
     assert "hazard_spin_irqs_off+0x" in spins["evidence"]["console"]
+    assert "registers: kernel" in spins["evidence"]["console"]
 
 
 def test_late_report_belongs_to_the_earlier_case(tmp_path: Path, built_kernel: BuiltKernel) -> None:
