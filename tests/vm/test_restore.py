@@ -137,7 +137,7 @@ def test_unwritable_directory(spec: MachineSpec, tmp_path: Path) -> None:
         machine.call("", [["ping"]])
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.002, 0.004, 0.006])
+@pytest.mark.parametrize("seconds", [0.0, 0.002, 0.006])
 def test_save_timeout(
     spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
