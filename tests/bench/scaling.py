@@ -46,18 +46,18 @@ class Costs:
     moved: float
 
 
-def simulated(workers: int, kernels: int = KERNELS) -> Costs:
+def simulated(workers: int) -> Costs:
     """A matrix on so many workers with a core each."""
     length = CASES_S / SHARDS + SHARD_S
     # Events: end of a task on a worker; "" is a build.
     events: list[tuple[float, int, int, bool]] = []
-    builds, building = list(range(kernels)), 0
+    builds, building = list(range(KERNELS)), 0
     waiting: list[int] = []
-    left = [SHARDS] * kernels
+    left = [SHARDS] * KERNELS
     free = list(range(workers))
     has: set[tuple[int, int]] = set()
     now = busy = moved = 0.0
-    work = kernels * (BUILD_S + SHARDS * length)
+    work = KERNELS * (BUILD_S + SHARDS * length)
     while builds or waiting or events:
         while free and (builds or waiting):
             if builds and (not building or not waiting):

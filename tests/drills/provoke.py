@@ -38,10 +38,10 @@ class Channel(Protocol):
     def call(self, actor: str, calls: Sequence[Sequence[Any]]) -> list[dict[str, Any]]: ...
 
 
-def hazard_module(kernel: str = "6.12", flavour: str | None = None) -> Path:
-    """The module for a kernel of the catalog, built in seconds the first time."""
+def hazard_module() -> Path:
+    """The module for 6.12, built in seconds the first time."""
     store = Store()
-    return ensure_module(Request(kernel, flavour=flavour).entry(store), HAZARD, store)
+    return ensure_module(Request("6.12").entry(store), HAZARD, store)
 
 
 def behind(ue: UserEvents) -> Channel:

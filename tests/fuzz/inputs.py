@@ -40,7 +40,7 @@ Mutation = Callable[[st.DrawFn, bytes, Sequence[bytes], Sequence[bytes]], bytes]
 
 
 @st.composite
-def inputs(draw: st.DrawFn, seeds: Sequence[bytes], tokens: Sequence[bytes] = ()) -> bytes:
+def inputs(draw: st.DrawFn, seeds: Sequence[bytes], tokens: Sequence[bytes]) -> bytes:
     """A seed with up to five mutations."""
     data = draw(st.sampled_from(seeds))
     for mutate in draw(st.lists(st.sampled_from(_MUTATIONS), max_size=5)):

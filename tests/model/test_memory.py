@@ -23,10 +23,10 @@ stores = st.lists(
 )
 
 
-def mapped(*, shared: bool = False, protection: int = READ_WRITE) -> AddressSpace:
+def mapped(*, shared: bool = False) -> AddressSpace:
     """Three fresh pages."""
     space = AddressSpace()
-    space.map(BASE, LENGTH, protection, shared=shared)
+    space.map(BASE, LENGTH, READ_WRITE, shared=shared)
     return space
 
 

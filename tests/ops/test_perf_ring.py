@@ -16,10 +16,10 @@ from tests.model.generated import STEADY
 RAW, TID, PERIOD = 1 << 10, 1 << 1, 1 << 8
 
 
-def mapping(records: bytes, *, head: int | None = None, tail: int = 0) -> bytes:
+def mapping(records: bytes, *, head: int | None = None) -> bytes:
     """A mapped ring of one data page with these bytes."""
     page = bytearray(PAGE_SIZE)
-    page[1024:1040] = struct.pack("<QQ", len(records) if head is None else head, tail)
+    page[1024:1040] = struct.pack("<QQ", len(records) if head is None else head, 0)
     return bytes(page) + records.ljust(PAGE_SIZE, b"\0")
 
 

@@ -67,14 +67,12 @@ class Made:
         result: int = 3,
         flags: int = os.O_RDWR,
         credentials: str = ROOT,
-        shown: str = "",
-        tid: int = TID,
     ) -> Made:
-        """openat(2); ``shown`` is the path of the file as /proc shows it."""
+        """openat(2)."""
         before = [f"credentials {credentials}", memory(_PATH, path.encode() + b"\0")]
-        after = [f"file {result} {_hex(shown or path)}"] if result >= 0 else []
+        after = [f"file {result} {_hex(path)}"] if result >= 0 else []
         arguments = (-100, _PATH, flags)
-        return self.call(257, *arguments, result=result, before=before, after=after, tid=tid)
+        return self.call(257, *arguments, result=result, before=before, after=after)
 
     def register(
         self,
@@ -83,7 +81,6 @@ class Made:
         result: int = 0,
         flags: int = 0,
         credentials: str = ROOT,
-        tid: int = TID,
     ) -> Made:
         """DIAG_IOCSREG with bit 31 of a word; the first event of its descriptor."""
         structure = struct.pack("<IBBHQQI", 28, 31, 4, flags, WORD, _NAME, 0)
@@ -106,9 +103,7 @@ class Made:
             )
         number = uapi.DIAG_IOCSREG
         arguments = (fd, number, _STRUCTURE)
-        return self.call(
-            16, *arguments, result=result, file=(fd, DATA), before=before, after=after, tid=tid
-        )
+        return self.call(16, *arguments, result=result, file=(fd, DATA), before=before, after=after)
 
     def unregister(self, fd: int = 3) -> Made:
         """DIAG_IOCSUNREG of the same bit."""
@@ -138,16 +133,16 @@ class Made:
             after=after,
         )
 
-    def write_text(self, path: str, text: str, fd: int = 5) -> Made:
+    def write_text(self, path: str, text: str) -> Made:
         """open(2) and write(2) of a control file of tracefs."""
-        data = memory(_BUFFER, text.encode())
+        fd, data = 5, memory(_BUFFER, text.encode())
         self.open(path, fd, os.O_WRONLY)
         arguments = (fd, _BUFFER, len(text))
         return self.call(1, *arguments, result=len(text), file=(fd, path), before=[data])
 
-    def close(self, fd: int = 3, result: int = 0, path: str = DATA, tid: int = TID) -> Made:
+    def close(self, fd: int = 3, result: int = 0, tid: int = TID) -> Made:
         """close(2)."""
-        return self.call(3, fd, result=result, file=None if result else (fd, path), tid=tid)
+        return self.call(3, fd, result=result, file=None if result else (fd, DATA), tid=tid)
 
     def judged(self, profile: Profile = PROFILE) -> Judgement:
         """The judgement of the recording."""

@@ -17,7 +17,7 @@ from tests.drills.provoke import hazard_module
 from tests.faults import BY_NAME, FAULTS, Fault, Part
 from tests.torture.builds import disturbed_build
 from tests.torture.place import Place
-from tests.torture.runs import KERNEL, Report, RunSeries
+from tests.torture.runs import Report, RunSeries
 from tests.torture.snapshots import disturbed_snapshot
 
 FILE = Path(__file__).parents[2] / "docs" / "reliability.md"
@@ -73,7 +73,7 @@ def torture(place: Place, faults: Sequence[Fault], seed: int) -> list[Report]:
     """Inject all faults."""
     random = Random(seed)
     place.take_kernels()
-    runs = RunSeries(place, hazard_module(KERNEL))
+    runs = RunSeries(place, hazard_module())
     undisturbed = runs.undisturbed()
     sys.stderr.write(f"undisturbed: {len(undisturbed.cases)} cases, {undisturbed.seconds:.1f} s\n")
     reports: list[Report] = []
