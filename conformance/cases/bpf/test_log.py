@@ -19,7 +19,7 @@ from conformance.ops.bpf_assembler import (
 )
 from conformance.ops.bpf_opcodes import R0, R1, R2, R6, R10, Alu, Size
 
-SPEC = "kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize"
+SPEC = "kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c:bpf_vlog_finalize"
 DOC = (
     "include/uapi/linux/bpf.h@v4.1: log_level, log_size and log_buf: the verifier's log, of "
     "a format that changes"

@@ -26,7 +26,7 @@ def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
 
 
 @case
-@spec("kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c: array_map_alloc_check")
+@spec("kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c:array_map_alloc_check")
 @variants(
     ("unspec", (0, 4, 8, 4), "EINVAL"),
     ("unknown", (0xFFFF, 4, 8, 4), "EINVAL"),
@@ -56,7 +56,7 @@ def test_map_create_refused(ue: UserEvents, members: tuple[int, int, int, int], 
 
 
 @case
-@spec("kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c: array_map_alloc_check")
+@spec("kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c:array_map_alloc_check")
 @variants(("1-1", 1, 1), ("3-5", 3, 5), ("16-100", 16, 100), ("500-9", 500, 9))
 def test_map_sizes(ue: UserEvents, key_size: int, value_size: int) -> None:
     """Keys and values of a hash have exactly the requested sizes."""

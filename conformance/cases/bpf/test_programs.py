@@ -87,7 +87,7 @@ def test_program_unreadable(ue: UserEvents) -> None:
     assert load(BUFFER, cut) == "EFAULT"
 
 
-@case(spec="include/linux/license.h: license_is_gpl_compatible", facilities="bpf_tracing")
+@case(spec="include/linux/license.h:license_is_gpl_compatible", facilities="bpf_tracing")
 @doc("a license is given with each program")
 @variants(
     ("gpl", b"GPL\0", ""),
@@ -176,7 +176,7 @@ def counting(slot: int) -> list[Piece]:
     ]
 
 
-@case(spec="kernel/bpf/verifier.c: bpf_map_inc")
+@case(spec="kernel/bpf/verifier.c:bpf_map_inc")
 @doc("a map is deleted when its descriptor is closed")
 def test_map_kept_by_program(ue: UserEvents) -> None:
     """A map whose descriptor is closed lives on in the programs that use it."""
