@@ -143,7 +143,7 @@ def test_overlapping_shards_are_refused(uevt: Uevt, parts: Path) -> None:
 def test_more_shards_than_cases_are_refused(tmp_path: Path) -> None:
     place = Runs(tmp_path, "model")
     code, error = place.run("--kernel=model", "-k=status.file_mode", "--shard=1/2")
-    assert (code, "the selection has 1 cases for 2 shards" in error) == (2, True)
+    assert (code, "the selection has 1 case for 2 shards" in error) == (2, True)
     code, error = place.run("--kernel=model", "--shard=3/2")
     assert (code, "'3/2' is no shard" in error) == (2, True)
 

@@ -19,6 +19,7 @@ from conformance.cases.discovery import all_cases
 from conformance.results.shard import Shard, digest_of_ids, path
 from conformance.session.ordering import UNKNOWN_S, Durations
 from host.files import write_atomically
+from host.text import counted
 from kernels.errors import UserMistake
 from kernels.store.store import default_root
 
@@ -64,7 +65,8 @@ def shard(part: str, ids: Collection[str]) -> Shard:
     found = list(ids)
     for number, of in path(part):
         if of > len(found):
-            what = f"--shard {part}: the selection has {len(found)} cases for {of} shards"
+            cases = counted(len(found), "case")
+            what = f"--shard {part}: the selection has {cases} for {of} shards"
             raise UserMistake(what, "make fewer shards, or select more cases")
         found = split(found, of)[number - 1]
     return Shard(part, tuple(sorted(found)), len(ids), digest_of_ids(ids), platform.node())
