@@ -12,7 +12,7 @@ import pexpect
 import pytest
 
 from kernels.store.built_kernel import BuiltKernel
-from tests.commands import PATIENCE, PLAIN, uevt
+from tests.commands import PATIENCE, PLAIN, ended, uevt
 from tests.enclosure import ROOT, UEVT
 from tests.report.export.ktap_reader import read_ktap
 
@@ -36,6 +36,13 @@ def test_pipe_gets_only_the_summary(tmp_path: Path) -> None:
         "uevt: model (profile 6.12.117) self-check ok: 2 cases",
     ]
     assert done.stderr == ""
+
+
+def test_paths_are_relative_to_the_working_directory(tmp_path: Path) -> None:
+    judge = [*UEVT, "run", "--kernel", "model", *FEW, "--force", "--out", str(tmp_path / "out")]
+    for directory, shown in ((tmp_path, "out"), (ROOT, str(tmp_path / "out"))):
+        done = ended(["env", "-C", str(directory), *judge])
+        assert f"\nresults   {shown}\n" in done.stdout
 
 
 def test_in_a_workflow_the_verdict_stays_the_last_line(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def _environment() -> dict[str, str]:
     """Our environment without variables that change the run."""
     kept = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
     # Installed plugins of pytest are not loaded.
-    return {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return {"UEVT_CWD": str(Path.cwd()), **kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def _words(arguments: Namespace, kernel: str | None, out: str | None) -> list[str]:
