@@ -76,15 +76,12 @@ class PatchRefused(UserMistake):
 
 
 class StoreFull(HostTrouble):
-    """Not enough free space for the next step, or (`needed` is None) the disk filled up during it.
+    """Too little space for the next step; without `needed_mib`, the disk filled up during it."""
 
-    `needed` and `available` are in bytes.
-    """
-
-    def __init__(self, where: Path, what: str, needed: int | None, available: int) -> None:
-        needs = f"it needs about {needed // MIB} MiB" if needed is not None else "it filled up"
+    def __init__(self, where: Path, what: str, needed_mib: int | None, free_mib: int) -> None:
+        needs = f"it needs about {needed_mib} MiB" if needed_mib is not None else "it filled up"
         super().__init__(
-            f"no space for {what} in {where}: {needs}, {available // MIB} MiB are free",
+            f"no space for {what} in {where}: {needs}, {free_mib} MiB are free",
             "free some space there, or set UEVT_CACHE to a directory on a larger file system",
         )
 

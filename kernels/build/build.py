@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,7 +15,7 @@ from kernels.build import module_abi
 from kernels.build.kbuild import Kbuild
 from kernels.build.objects import ObjectsDirectory
 from kernels.catalog.entries import TREE, KernelEntry
-from kernels.errors import BuildFailed, KernelsError, StoreFull, StoreUnusable
+from kernels.errors import BuildFailed, KernelsError, StoreUnusable
 from kernels.patches import applying
 from kernels.patches.coccinelle import TOOL
 from kernels.sources import apt
@@ -242,7 +241,6 @@ class Workshop:
 
     def _blame(self, error: BuildFailed, entry: KernelEntry) -> KernelsError:
         """StoreFull if the disk filled up, else the error itself."""
-        if "No space left on device" not in error.log.read_text(errors="replace"):
-            return error
-        available = shutil.disk_usage(self._store.root).free
-        return StoreFull(self._store.root, f"building {entry.kernel_id}", None, available)
+        if "No space left on device" in error.log.read_text(errors="replace"):
+            return self._store.full(f"building {entry.kernel_id}")
+        return error

@@ -253,7 +253,7 @@ class Store:
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            raise StoreFull(self.root, what, None, self._free()) from error
+            raise self.full(what) from error
 
     def tidy(self) -> None:
         """Remove what killed builders left."""
@@ -266,12 +266,15 @@ class Store:
 
     def require_space(self, needed_mib: int, what: str) -> None:
         """Raise StoreFull unless that much space is free on the store's file system."""
-        available = self._free()
-        if available < needed_mib * MIB:
-            raise StoreFull(self.root, what, needed_mib * MIB, available)
+        if self._free_mib() < needed_mib:
+            raise self.full(what, needed_mib)
 
-    def _free(self) -> int:
-        return shutil.disk_usage(self.root).free
+    def full(self, what: str, needed_mib: int | None = None) -> StoreFull:
+        """The error of too little space, or of a disk that filled up during the work."""
+        return StoreFull(self.root, what, needed_mib, self._free_mib())
+
+    def _free_mib(self) -> int:
+        return shutil.disk_usage(self.root).free // MIB
 
     def _name_file(self, kernel_id: str) -> Path:
         return self.root / "names" / f"{kernel_id}.json"

@@ -54,7 +54,7 @@ def test_unoffered_revision_is_refused(store: Store, apt: FakeApt) -> None:
 def test_full_disk_is_no_missing_offer(
     store: Store, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Store, "_free", lambda _: 199 << 20)
+    monkeypatch.setattr(Store, "_free_mib", lambda _: 199)
     with pytest.raises(StoreFull, match="no space for the package lists"):
         SourceTrees(store, silent).resolve(ENTRY)
     assert apt.diary == ["update"]
