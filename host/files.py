@@ -6,7 +6,6 @@ import fcntl
 import hashlib
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -83,7 +82,7 @@ def sweep(directory: Path, prefix: str = TEMPORARY) -> None:
 def _temporary(path: Path) -> tuple[int, Path]:
     """Create a locked file in the directory of another."""
     while True:
-        name = path.with_name(f"{TEMPORARY}{path.name}.{secrets.token_hex(4)}")
+        name = path.with_name(f"{TEMPORARY}{path.name}.{os.urandom(4).hex()}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         descriptor = os.open(name, flags, 0o666)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
