@@ -58,6 +58,18 @@ def test_sweep_removes_unfinished_files_only(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file"]
 
 
+def test_sweep_neither_waits_nor_follows_links(tmp_path: Path) -> None:
+    """Other users can create files in the temporary directory."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "file").touch()
+    os.mkfifo(tmp_path / f"{TEMPORARY}fifo")
+    (tmp_path / f"{TEMPORARY}link").symlink_to(theirs)
+    sweep(tmp_path)
+    assert names(tmp_path) == [f"{TEMPORARY}link", "theirs"]
+    assert names(theirs) == ["file"]
+
+
 def test_scratch_directory_vanishes_at_the_end(tmp_path: Path) -> None:
     with scratch(tmp_path) as directory:
         (directory / "file").touch()
