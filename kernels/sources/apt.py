@@ -19,6 +19,7 @@ from host.progress import Progress, ticking
 from kernels.catalog.entries import Source
 from kernels.errors import MIB, SourceUnavailable
 from kernels.sources import apt_suites
+from kernels.sources.archives import unpack
 from kernels.sources.offers import Offer
 from kernels.store.store import Store
 from kernels.tools import child_process, toolchain
@@ -31,7 +32,6 @@ _FILES = ("Contents-deb", "Contents-deb-legacy")
 # What lists and apt's cache of them take at most, in MiB.
 LISTS_MIB = 200
 DOWNLOAD_S = 1800.0
-EXTRACT_S = 900.0
 ASK_S = 60.0
 
 
@@ -199,19 +199,9 @@ class DebianPackage:
         return apt.run("download", wanted, cwd=work, deadline=deadline, progress=self._progress)
 
     def _extract(self, package: Path, listed: Listed, content: Path) -> Path:
-        deadline = Deadline(EXTRACT_S, f"unpacking {listed.package} {listed.version}")
-        output: list[str] = []
-        if child_process.run(
-            ["dpkg-deb", "-x", str(package), str(content)],
-            deadline=deadline,
-            on_line=output.append,
-            on_tick=ticking(self._progress, deadline),
-        ):
-            self._store.require_space(1, deadline.what)
-            raise SourceUnavailable(
-                f"{deadline.what} failed: {' '.join(output[-3:])}",
-                "try again; if it fails the same way, report it with this message",
-            )
+        argv = ["dpkg-deb", "-x", str(package), str(content)]
+        what = f"unpacking {listed.package} {listed.version}"
+        unpack(argv, what, self._store, self._progress)
         package.unlink()
         return _tarball(content / "usr/src", listed.package)
 

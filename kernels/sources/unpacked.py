@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from host.deadline import Deadline
-from host.progress import Progress, ticking
+from host.progress import Progress
 from kernels.catalog.entries import DEBIAN_SOURCE, TREE, KernelEntry, Source
-from kernels.errors import Killed, SourceUnavailable, UnknownRevision
+from kernels.errors import UnknownRevision
 from kernels.patches import journal
 from kernels.sources import apt, tarballs
+from kernels.sources.archives import unpack
 from kernels.sources.offers import Offer, Origin, choose
 from kernels.store.store import Store
 from kernels.tools import child_process, git, toolchain
@@ -17,7 +17,6 @@ from kernels.trees.worktrees import WorkTree
 
 # Files that root unpacks belong to root.
 _OURS = ("--no-same-owner",)
-UNPACK_S = 1800.0
 # tar runs xz, which since 5.4 decompresses the blocks of a tarball in parallel.
 _PARALLEL_XZ = {"XZ_DEFAULTS": "-T0"}
 
@@ -96,21 +95,11 @@ class SourceTrees:
         return tarballs.Tarballs(source, self._store, self._progress)
 
     def _unpack(self, offer: Offer, archive: Path, fresh: Path) -> None:
-        deadline = Deadline(UNPACK_S, f"unpacking {offer.package} {offer.version}")
         fresh.mkdir()
-        output: list[str] = []
-        status = child_process.run(
+        unpack(
             ["tar", "-xf", str(archive), "-C", str(fresh), "--strip-components=1", *_OURS],
+            f"unpacking {offer.package} {offer.version}",
+            self._store,
+            self._progress,
             env=child_process.environment(**_PARALLEL_XZ),
-            deadline=deadline,
-            on_line=output.append,
-            on_tick=ticking(self._progress, deadline),
         )
-        if status < 0:
-            raise Killed(deadline.what)
-        if status:
-            self._store.require_space(1, deadline.what)
-            raise SourceUnavailable(
-                f"{deadline.what} failed: {' '.join(output[-3:])}",
-                "try again; if it fails the same way, report it with this message",
-            )

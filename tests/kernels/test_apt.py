@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from host.progress import Step, silent
-from kernels.errors import SourceUnavailable, StoreFull, UnknownRevision
+from kernels.errors import Killed, SourceUnavailable, StoreFull, UnknownRevision
 from kernels.sources import apt_suites
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
@@ -159,6 +159,13 @@ def test_tarball_in_a_directory_of_the_package(
     )
     apt.offer("host", "9.9.3-1")
     assert (obtained(ENTRY, store) / "Makefile").read_text() == "VERSION = 9\n"
+
+
+def test_killed_program_is_not_blamed_on_the_package(store: Store, apt: FakeApt) -> None:
+    write_script(apt.directory / "dpkg-deb", "kill -KILL $$")
+    apt.offer("host", "9.9.3-1")
+    with pytest.raises(Killed, match=r"unpacking linux-source-9\.9 9\.9\.3-1 was interrupted"):
+        obtained(ENTRY, store)
 
 
 def test_package_without_a_tarball_is_refused(store: Store, apt: FakeApt) -> None:
