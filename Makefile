@@ -26,7 +26,7 @@ conformance: ## build Linux 6.12, boot it, and judge its user_events ABI
 matrix: setup ## run all cases on every default kernel; refresh docs/results
 	@$(BIN)/uevt kernels build >/dev/null
 	@rm -rf results/matrix
-	@kernels=$$($(BIN)/uevt kernels list --buildable); \
+	@kernels=$$($(BIN)/uevt kernels list --buildable) || exit; \
 	$(BIN)/uevt run --tier full --out results/matrix $$(printf -- '--kernel %s ' $$kernels); code=$$?; \
 	$(BIN)/python -m conformance.results.summary $$(printf 'results/matrix/%s ' $$kernels) docs/results; \
 	exit $$code
