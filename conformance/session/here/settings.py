@@ -28,15 +28,6 @@ _TRACING = (
 _CHOSEN = re.compile(r"\[(\S+)\]")
 
 
-def setting_files() -> list[str]:
-    """The files of settings that this kernel has."""
-    options: list[str] = []
-    with suppress(OSError):
-        options = sorted(map(str, Path(f"{ROOT}/options").iterdir()))
-    files = (*_SYSCTLS, *(f"{ROOT}/{name}" for name in _TRACING), *options)
-    return [path for path in files if Path(path).is_file()]
-
-
 def expand_buffer() -> None:
     """Give the ring buffer the size that it gets with the first use of tracing.
 
@@ -48,8 +39,12 @@ def expand_buffer() -> None:
 
 
 def read_settings() -> dict[str, str]:
-    """The value of each setting, as it is written."""
-    return {path: setting(path) for path in setting_files()}
+    """The value of each setting that this kernel has, as it is written."""
+    options: list[str] = []
+    with suppress(OSError):
+        options = sorted(map(str, Path(f"{ROOT}/options").iterdir()))
+    files = (*_SYSCTLS, *(f"{ROOT}/{name}" for name in _TRACING), *options)
+    return {path: setting(path) for path in files if Path(path).is_file()}
 
 
 def setting(path: str) -> str:
