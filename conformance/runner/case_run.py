@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conformance import ops
-from conformance.abi.profile import Profile
 from conformance.cases.case import Case
 from conformance.client.executor import Executor
 from conformance.client.lockstep import Lockstep, Step, result_text
@@ -53,7 +52,6 @@ class CaseRun:
         #: Whether the guest was lost, whatever the result is.
         self.lost_guest = False
         self._started = time.monotonic()
-        self._profile: Profile | None = None
         self._lockstep: Lockstep | None = None
         self._executor: Executor | None = None
         self._user_events: UserEvents | None = None
@@ -66,7 +64,6 @@ class CaseRun:
         """Start the clock and hand out the system that the case uses; ``ahead``: see Lockstep."""
         self._started = time.monotonic()
         self._serial = serial
-        self._profile = model.profile
         self._executor = executor
         self._lockstep = Lockstep(model, executor, ahead=ahead)
         self._user_events = UserEvents(self._lockstep, serial)
@@ -220,7 +217,8 @@ class CaseRun:
             left_out=left_out,
         )
         identity, course = digest_and_course(self.program)
-        adapted = self._profile.used if isinstance(self._profile, AdaptedProfile) else ()
+        profile = self._user_events.profile if self._user_events else None
+        adapted = profile.used if isinstance(profile, AdaptedProfile) else ()
         return CaseResult(
             id=case_id,
             surface=case.surface,

@@ -15,7 +15,8 @@ from conformance.session.target.target import Target
 from host.programs import ProgramFailed, output_of
 
 _ROOT = Path(__file__).parents[3]
-_ROOMS = ("conformance", "host", "kernels", "vm", "fixtures/modules")
+# What a result can depend on.
+_SOURCES = ("conformance", "host", "kernels", "vm", "fixtures/modules")
 _GIT_SECONDS = 5.0
 #: In an installed suite: the revision of the checkout that it was copied from.
 REVISION = "REVISION"
@@ -64,13 +65,13 @@ def suite_revision() -> str:
 
 
 def _digest() -> str:
-    """SHA-256 of every source file on which a result can depend."""
+    """SHA-256 of every file of the sources."""
     found = hashlib.sha256()
-    for room in _ROOMS:
+    for source in _SOURCES:
         # Byte code appears during a run and adds nothing to its source.
         names = [
             f"{directory}/{name}"
-            for directory, _, files in os.walk(_ROOT / room)
+            for directory, _, files in os.walk(_ROOT / source)
             if not directory.endswith("/__pycache__")
             for name in files
         ]

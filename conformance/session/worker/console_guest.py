@@ -24,7 +24,7 @@ _PAUSE = 0.003
 
 
 class ConsoleGuest:
-    """A machine with a console as the runner's Guest; `read_up_to` is where it was ready."""
+    """A machine with a console as the runner's Guest."""
 
     def __init__(self, machine: Machine | RunningKernel, limits: Limits) -> None:
         self._called = machine

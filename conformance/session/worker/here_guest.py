@@ -94,8 +94,8 @@ class HereGuest(ConsoleGuest):
             self._broken = str(error)
             raise
         self._system.note_session(self._kernel.session)
-        # What the kernel reported meanwhile is of the cases before.
         self._pin(processors)
+        # _read_up_to stays: what the kernel reported meanwhile is of the cases before.
 
     def mounting(self) -> Call:
         """See conformance.runner.guest.Guest; ``unfit`` excludes such cases."""
