@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from conformance.runner.prepared_guest import OPENING
-from conformance.session.options import apply_defaults, default_options
+from conformance.session.options import default_options
 from conformance.session.target.machine import boot_deadline, machine_spec
 from conformance.session.target.target import resolve
 from tests.faults import Fault, kill_all
@@ -76,9 +76,7 @@ def _damaged(directory: Path) -> list[str]:
 
 def bring_up(directory: Path) -> str:
     """Bring a machine up and down; how it came up.  Raises VmError."""
-    options = default_options(kernel=KERNEL)
-    apply_defaults(options)
-    spec, why = machine_spec(resolve(options), OPENING)
+    spec, why = machine_spec(resolve(default_options(kernel=KERNEL)), OPENING)
     assert not why, why
     deadline = boot_deadline(spec)
     with (
