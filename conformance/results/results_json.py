@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from conformance.results.errors import ReportError
 from conformance.results.files import read_json, reading
@@ -25,16 +26,16 @@ def read_results(path: Path) -> RunRecord:
     Raises ReportError, naming the place, for a file that is unreadable, not JSON, or of another
     schema.
     """
-    data = read_json(path)
-    _require_schema(path, data)
     with reading(path):
-        return RunRecord.from_json(data)
+        return RunRecord.from_json(read_document(path))
 
 
-def _require_schema(path: Path, data: object) -> None:
-    """Raise ReportError for a document of another schema, or of none."""
+def read_document(path: Path) -> Any:
+    """The unchecked JSON of ``path``.  Raises ReportError for another schema, or none."""
+    data = read_json(path)
     if isinstance(data, dict) and (found := data.get("schema")) != SCHEMA:
         what = "has no schema" if found is None else f"has schema {found!r}"
         newer = isinstance(found, int) and found > SCHEMA
         hint = "update uevt" if newer else "run again, or read it with the uevt that wrote it"
         raise ReportError(path, f"{what}, and this uevt reads schema {SCHEMA}", hint)
+    return data

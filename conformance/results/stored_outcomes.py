@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from conformance.results.case_result import CASE_ID, CaseResult
-from conformance.results.files import read_json, reading
+from conformance.results.files import reading
 from conformance.results.json_codec import SchemaError, decode
 from conformance.results.outcome import Outcome, RunVerdict
+from conformance.results.results_json import read_document
 from conformance.results.run import RunHead
 
 
@@ -68,7 +69,7 @@ def read_outcomes(path: Path) -> RunOutcomes:
 
     Raises ReportError for a file that is unreadable, not JSON, or of another schema.
     """
-    data = read_json(path)
+    data = read_document(path)
     with reading(path):
         head = decode(RunHead, data, "run")
         return RunOutcomes(path, head, _verdict(data, head), dict(_cases(data)))

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from conformance.results.errors import ReportError
 from conformance.results.outcome import Outcome
 from conformance.results.results_json import read_results, write_results
 from conformance.results.run import RunRecord
+from conformance.results.stored_outcomes import read_outcomes
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 
 
@@ -141,10 +143,11 @@ def test_an_invalid_document_is_refused_with_its_place(
     ("found", "hint"),
     [(0, "run again, or read it with the uevt that wrote it"), (2, "update uevt"), ("1", "run")],
 )
+@pytest.mark.parametrize("read", [read_results, read_outcomes])
 def test_a_document_of_another_schema_is_refused_with_a_hint(
-    path: Path, found: object, hint: str
+    path: Path, found: object, hint: str, read: Callable[[Path], object]
 ) -> None:
     path.write_text(json.dumps({**mixed().to_json(), "schema": found}))
     with pytest.raises(ReportError, match=f"has schema {found!r}, and") as error:
-        read_results(path)
+        read(path)
     assert error.value.hint.startswith(hint)

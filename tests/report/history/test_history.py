@@ -198,7 +198,7 @@ def test_an_unknown_subject_gets_suggestions(store: Path, history: History) -> N
         (b"", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
         (b"[]", "expected an object"),
-        (b'{"name": "package"}', "is missing"),
+        (b'{"name": "package"}', "has no schema"),
     ],
 )
 def test_an_unreadable_run_is_reported_and_ignored(
