@@ -14,7 +14,7 @@ from conformance.results.contradiction import Contradiction
 from conformance.results.frozen import FrozenShare
 from conformance.results.json_codec import SCHEMA, SchemaError, decode, encode
 from conformance.results.judging import verdict_of
-from conformance.results.outcome import Level, Outcome, RunVerdict, failing
+from conformance.results.outcome import Level, Outcome, RunVerdict, SkipReason, failing
 from conformance.results.shard import Shard
 
 ALWAYS_SHOWN = ("passed", "known bugs", "failed")
@@ -192,6 +192,11 @@ class RunRecord:
         if found:
             return f"the kernel contradicts its profile in: {', '.join(found)}; see --abi"
         return self.note.strip() or "no case was judged"
+
+    @property
+    def not_built_reason(self) -> str:
+        """Why no case of a kernel without user_events was judged."""
+        return self.note.strip() or SkipReason.NOT_BUILT.sentence
 
     @property
     def share(self) -> str:

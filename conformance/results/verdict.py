@@ -39,7 +39,7 @@ def verdict_line(record: RunRecord, *, colour: bool = False) -> str:
 def _counts(record: RunRecord) -> str:
     time = f"in {record.duration_s:.1f} s"
     if record.not_built:
-        return f"{one_line(record.note) or 'this kernel was built without user_events'} {time}"
+        return f"{one_line(record.not_built_reason)} {time}"
     line = record.head.fail_on
     weak = record.count(Outcome.CHANGED, Outcome.NOTE) and line is not Level.CONTRACT
     notes = [record.share, f"--fail-on {line}" if weak else ""]

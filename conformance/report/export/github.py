@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 
 from conformance.report.causes import by_cause
-from conformance.report.export.ktap import RUN_ID, not_built_reason
+from conformance.report.export.ktap import RUN_ID
 from conformance.report.failure import remark, render_cause, rerun_line
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Outcome
@@ -88,7 +88,7 @@ def annotate(
         if record.not_built:
             title = f"{record.verdict} {record.head.kernel.id}"
             kind = "error" if require else "notice"
-            commands[kind].append(_command(kind, title, one_line(not_built_reason(record))))
+            commands[kind].append(_command(kind, title, one_line(record.not_built_reason)))
     return [each for kind, found in commands.items() for each in _limited(kind, found, most)]
 
 

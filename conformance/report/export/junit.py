@@ -16,7 +16,7 @@ from conformance.report.export.ktap import remarks
 from conformance.report.failure import render_failure
 from conformance.results.case_result import CaseResult, Rerun
 from conformance.results.json_codec import encode
-from conformance.results.outcome import Outcome, SkipReason
+from conformance.results.outcome import Outcome
 from conformance.results.run import RunHead, RunRecord, with_names
 from host.files import write_atomically
 from host.text import one_line
@@ -63,7 +63,7 @@ def _add_suite(root: Element, record: RunRecord, name: str, prefix: str) -> None
         _add_case(suite, case, prefix, record.head)
     entry = _entry(suite, prefix + RUN_CLASS, RUN_NAME, 0.0)
     if record.not_built:
-        reason = one_line(record.note) or SkipReason.NOT_BUILT.sentence
+        reason = one_line(record.not_built_reason)
         SubElement(entry, "skipped", {"type": record.verdict.value, "message": reason})
     elif record.trouble:
         SubElement(entry, "error", {"type": "ERROR", "message": one_line(record.trouble)})

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.report.export.ktap import RUN_ID, by_surface, head_lines, not_built_reason, remarks
+from conformance.report.export.ktap import RUN_ID, by_surface, head_lines, remarks
 from conformance.report.failure import render_failure
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import DEVIATIONS, Outcome
@@ -66,7 +66,7 @@ def _programs(record: RunRecord) -> Iterator[_Program]:
         ended = _FAILED if bad else "SKIP" if outcomes == {Outcome.SKIP} else ""
         yield _Program(surface, list(_output(cases, record.head)), ended)
     if record.not_built:
-        skipped = f"1..0 # SKIP {one_line(not_built_reason(record))}"
+        skipped = f"1..0 # SKIP {one_line(record.not_built_reason)}"
         yield _Program(RUN_ID, [VERSION, skipped], "SKIP")
     elif record.trouble:
         yield _Program(RUN_ID, [f"Bail out! {one_line(record.trouble)}"], _FAILED)

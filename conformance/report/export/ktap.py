@@ -12,7 +12,7 @@ from pathlib import Path
 
 from conformance.report.failure import adapted_line, remark, render_failure
 from conformance.results.case_result import CaseResult
-from conformance.results.outcome import DEVIATIONS, Outcome, SkipReason
+from conformance.results.outcome import DEVIATIONS, Outcome
 from conformance.results.run import RunHead, RunRecord, with_names
 from host.files import write_atomically
 from host.text import one_line
@@ -44,7 +44,7 @@ def render_ktap(records: Iterable[RunRecord]) -> str:
         lines += [f"  {line}" for line in _run(record, name)]
         bad = record.trouble or record.failures
         if record.not_built:
-            lines.append(result_line(number, name, "SKIP", detail(not_built_reason(record))))
+            lines.append(result_line(number, name, "SKIP", detail(record.not_built_reason)))
         else:
             lines.append(result_line(number, name, ok=not bad))
     return "\n".join(lines) + "\n"
@@ -67,7 +67,7 @@ def _run(record: RunRecord, name: str = "") -> list[str]:
         lines.append(_surface_result(number, surface, cases, record.head))
     last = len(surfaces) + 1
     if record.not_built:
-        return [*lines, result_line(last, RUN_ID, "SKIP", detail(not_built_reason(record)))]
+        return [*lines, result_line(last, RUN_ID, "SKIP", detail(record.not_built_reason))]
     directive = "ERROR" if trouble else ""
     return [*lines, result_line(last, RUN_ID, directive, trouble, ok=not trouble)]
 
@@ -78,11 +78,6 @@ def by_surface(record: RunRecord) -> dict[str, list[CaseResult]]:
     for case in () if record.not_built else record.cases:
         surfaces.setdefault(case.surface, []).append(case)
     return surfaces
-
-
-def not_built_reason(record: RunRecord) -> str:
-    """Why no case of a kernel without user_events was judged."""
-    return record.note.strip() or SkipReason.NOT_BUILT.sentence
 
 
 def head_lines(head: RunHead) -> list[str]:

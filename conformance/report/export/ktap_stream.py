@@ -77,7 +77,7 @@ class KtapStream(_Lines):
         if record is None:
             self._say("Bail out! the run ended without a result")
         elif record.not_built:
-            note = detail(record.note)
+            note = detail(record.not_built_reason)
             self._say(
                 f"not ok {name} # ERROR {note}" if self._require else f"ok {name} # SKIP {note}"
             )

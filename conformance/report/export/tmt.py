@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.report.export.ktap import not_built_reason, remarks
+from conformance.report.export.ktap import remarks
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Outcome, RunVerdict
 from conformance.results.run import RunHead, RunRecord, with_names
@@ -58,7 +58,7 @@ def render_tmt(records: Iterable[RunRecord], files: str = "") -> str:
 
 
 def _whole(record: RunRecord, name: str, place: str) -> dict[str, Any]:
-    trouble = not_built_reason(record) if record.not_built else record.trouble
+    trouble = record.not_built_reason if record.not_built else record.trouble
     notes = [verdict_line(record), *([trouble] if trouble else [])]
     entry = _entry(name, _WHOLE[record.verdict], record.duration_s, notes)
     if place:

@@ -238,9 +238,7 @@ def counted(matrix: Matrix) -> list[tuple[str, list[int]]]:
 def run_trouble(column: Column) -> str:
     """A problem of a run that no case shows, "" if there is none."""
     record = column.record
-    if record.verdict is RunVerdict.NOT_BUILT:
-        return record.note or SkipReason.NOT_BUILT.sentence
-    return record.trouble
+    return record.not_built_reason if record.not_built else record.trouble
 
 
 def _cases(number: int) -> str:

@@ -118,6 +118,7 @@ def test_extra_results_that_fail_are_named_in_the_entry_of_the_run(
 def test_a_kernel_without_user_events(require: bool, ok: bool, directive: str) -> None:
     text = streamed(replace(UNBUILT, note="it has none"), require=require)
     assert last(text) == (ok, directive, "it has none")
+    assert last(streamed(UNBUILT, require=require))[2] == SkipReason.NOT_BUILT.sentence
     first = read_ktap(text).subtests[0]
     assert (first.ok, first.directive) == (True, "SKIP")
     assert first.detail == "not_built: the kernel was built without user_events"

@@ -88,7 +88,7 @@ VERDICTS = {
     ),
     "not-built": (
         run(not_built=True, head=head(kernel=KernelFacts("image-6.1.0", "6.1.0", "6.1"))),
-        "image-6.1.0 (6.1.0) NOT_BUILT: this kernel was built without user_events in 14.2 s",
+        "image-6.1.0 (6.1.0) NOT_BUILT: the kernel was built without user_events in 14.2 s",
     ),
     "self-check": (
         run(case("write.a"), head=SELF_CHECK),
