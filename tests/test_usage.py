@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,6 +80,19 @@ def test_errors_of_the_target_have_a_hint(
 
     monkeypatch.setattr(one_kernel, "resolve", resolve)
     assert f"uevt: {printed}" in uevt(name, "--kernel", "6.12", *words, code=code).err
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(signal.SIG_IGN, signal.SIG_IGN), (signal.SIG_DFL, signal.default_int_handler)],
+)
+def test_nohup_lets_a_command_outlive_its_terminal(before: Any, after: Any) -> None:
+    own = signal.signal(signal.SIGHUP, before)
+    try:
+        one_kernel.clean_up_on_hangup()
+        assert signal.getsignal(signal.SIGHUP) == after
+    finally:
+        signal.signal(signal.SIGHUP, own)
 
 
 def test_the_target_of_a_link_is_written(tmp_path: Path) -> None:

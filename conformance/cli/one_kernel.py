@@ -65,7 +65,7 @@ def resolved(arguments: argparse.Namespace, verb: str) -> Iterator[Target]:
         raise HostTrouble(str(error), error.hint) from error
 
 
-def clean_up_on_signals() -> None:
-    """Let SIGTERM and SIGHUP end the command like Ctrl-C."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+def clean_up_on_hangup() -> None:
+    """Let the end of the terminal end the command like Ctrl-C, but not under nohup(1)."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, signal.default_int_handler)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conformance.cli.bisect.judge import Judge, SelectedCases, profile_of
 from conformance.cli.bisect.walk import Walk
-from conformance.cli.one_kernel import clean_up_on_signals
+from conformance.cli.one_kernel import clean_up_on_hangup
 from conformance.results.directory import claim, default_directory, link_latest, unused
 from conformance.results.outcome import Level
 from conformance.session.launch import ROOT, make_directories_absolute, session
@@ -43,7 +43,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def perform(arguments: Namespace) -> int:
     """0 if the commit was found, 1 if none or several were; raises what `uevt run` raises."""
-    clean_up_on_signals()
+    clean_up_on_hangup()
     make_directories_absolute()
     selected = SelectedCases.named(arguments.case)
     given = Namespace(
