@@ -11,7 +11,7 @@ from pathlib import Path
 from conformance.cli.bisect.judge import Judge, SelectedCases, profile_of
 from conformance.cli.bisect.walk import Walk
 from conformance.cli.one_kernel import clean_up_on_hangup
-from conformance.results.directory import claim, default_directory, link_latest, unused
+from conformance.results.directory import claim, default_directory, link_latest, reserved
 from conformance.results.outcome import Level
 from conformance.session.launch import ROOT, make_directories_absolute, session
 from host.progress import StreamProgress
@@ -61,8 +61,6 @@ def perform(arguments: Namespace) -> int:
         for sha in (good, bad):
             selected.ids(profile_of(given, sha))
         out = _directory(arguments.out)
-        if arguments.out is None:
-            link_latest(out)
         walk = Walk(bisection, Judge(given, selected, out, session), good, bad, out)
         return walk.perform(", ".join(arguments.case), given.tree)
 
@@ -75,8 +73,11 @@ def _resolved(tree: str, ref: str, store: Store) -> str:
 
 
 def _directory(given: str | None) -> Path:
-    out = Path(given).absolute() if given else None
-    if out is None:
-        out = unused(default_directory(ROOT / "results", "bisect", datetime.now(UTC)))
-    claim(out)
+    """The directory of log and results, created; ``latest`` is a link to one below results/."""
+    if given:
+        out = Path(given).absolute()
+        claim(out)
+    else:
+        out = reserved(default_directory(ROOT / "results", "bisect", datetime.now(UTC)))
+        link_latest(out)
     return out

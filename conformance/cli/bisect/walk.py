@@ -13,7 +13,7 @@ from conformance.cli.bisect.judge import Judge, Judged, NoVerdict
 from conformance.report.failure import render_failure
 from conformance.results.directory import relative
 from conformance.results.exit_codes import Ending, exit_code
-from host.text import Outlet, cut, is_terminal, one_line
+from host.text import Outlet, counted, cut, is_terminal, one_line
 from kernels.errors import HostTrouble, UserMistake
 from kernels.trees.git_bisect import Answer, Bisection, Commit
 
@@ -58,8 +58,7 @@ class Walk:
         self._say(f"results   {relative(self.out)}")
         if not self._proven():
             return _NOT_FOUND
-        count = self.bisection.between
-        self._say(f"{count} commit{'s' if count > 1 else ''} may be the first bad one")
+        self._say(f"{counted(self.bisection.between, 'commit')} may be the first bad one")
         self.bisection.walk(self._answer)
         return self._tell(self.bisection.suspects)
 
