@@ -64,10 +64,10 @@ static enum progress perform_syscall(struct rest body, struct result *result)
 		if (!argument)
 			return BAD;
 		switch (argument->kind) {
-		case PLAIN:
+		case ARGUMENT_PLAIN:
 			plain[i] = argument->value;
 			break;
-		case DESCRIPTOR:
+		case ARGUMENT_DESCRIPTOR:
 			if (argument->value >= SLOTS)
 				return BAD;
 			if (!engine_slots[argument->value]) {
@@ -76,12 +76,12 @@ static enum progress perform_syscall(struct rest body, struct result *result)
 			}
 			plain[i] = (uint64_t)engine_slots[argument->value] - 1;
 			break;
-		case IN:
+		case ARGUMENT_IN:
 			plain[i] = (uint64_t)take(&body, argument->value);
 			if (!plain[i])
 				return BAD;
 			break;
-		case OUT:
+		case ARGUMENT_OUT:
 			size = argument->value;
 			if (answer || size > FRAME_LIMIT)
 				return BAD;
@@ -183,10 +183,12 @@ static struct result spill(const char *path, const void *bytes, size_t length, u
 static struct result read_number(const char *path, uint64_t *number)
 {
 	struct result result = slurp(path, NUMBER_LIMIT);
-	const uint8_t *digits = out.bytes + out.used, *end = digits + result.value;
+	const uint8_t *digits, *end;
 
 	if (result.error)
 		return result;
+	digits = out.bytes + out.used;
+	end = digits + result.value;
 	while (end > digits && (end[-1] == '\n' || end[-1] == ' '))
 		end--;
 	if (digits == end)
@@ -280,11 +282,11 @@ static enum progress perform_place(enum call_kind kind, struct rest body, struct
 	if (!place)
 		return BAD;
 	switch (kind) {
-	case PEEK:
+	case CALL_PEEK:
 		own = (struct watch){ .where = place->where, .length = place->length };
 		*result = peek(&own, read_own);
 		return DONE;
-	case POKE:
+	case CALL_POKE:
 		bytes = take(&body, place->length);
 		if (!bytes)
 			return BAD;
@@ -293,7 +295,7 @@ static enum progress perform_place(enum call_kind kind, struct rest body, struct
 	default:
 		if (place->length >= SLOTS)
 			return BAD;
-		*result = kind == PUT_FD ? put_descriptor(place) : take_descriptor(place);
+		*result = kind == CALL_PUT_FD ? put_descriptor(place) : take_descriptor(place);
 		return DONE;
 	}
 }
@@ -310,19 +312,19 @@ static enum progress perform_file(enum call_kind kind, struct rest body, struct 
 	if (!path)
 		return BAD;
 	switch (kind) {
-	case SLURP:
+	case CALL_SLURP:
 		*result = slurp(path, file->flags);
 		return DONE;
-	case LIST:
+	case CALL_LIST:
 		*result = list(path);
 		return DONE;
-	case STATUS:
+	case CALL_STATUS:
 		*result = status(path);
 		return DONE;
-	case SPILL:
+	case CALL_SPILL:
 		*result = spill(path, bytes, file->length, file->flags);
 		return DONE;
-	case SPILL_PID:
+	case CALL_SPILL_PID:
 		snprintf(pid, sizeof(pid), "%d", getpid());
 		*result = spill(path, pid, strlen(pid), file->flags);
 		return DONE;
@@ -341,38 +343,38 @@ enum progress perform(enum call_kind kind, struct rest body, struct result *resu
 	const char *name;
 
 	switch (kind) {
-	case SYS:
+	case CALL_SYS:
 		return perform_syscall(body, result);
-	case PEEK:
-	case POKE:
-	case PUT_FD:
-	case TAKE_FD:
+	case CALL_PEEK:
+	case CALL_POKE:
+	case CALL_PUT_FD:
+	case CALL_TAKE_FD:
 		return perform_place(kind, body, result);
-	case SLURP:
-	case SPILL:
-	case SPILL_PID:
-	case NUMBER:
-	case LIST:
-	case STATUS:
+	case CALL_SLURP:
+	case CALL_SPILL:
+	case CALL_SPILL_PID:
+	case CALL_NUMBER:
+	case CALL_LIST:
+	case CALL_STATUS:
 		return perform_file(kind, body, result);
-	case LOOK:
+	case CALL_LOOK:
 		watch = take(&body, sizeof(*watch));
 		if (!watch)
 			return BAD;
 		*result = peek(watch, read_other);
 		return DONE;
-	case KILL:
+	case CALL_KILL:
 		process = take(&body, sizeof(*process));
 		if (!process)
 			return BAD;
 		*result = end_process((pid_t)process->pid, (int)process->signal);
 		return DONE;
-	case SPAWN:
+	case CALL_SPAWN:
 		name = take_text(&body);
 		if (!name)
 			return BAD;
 		return spawn(name, result);
-	case OTHER:
+	case CALL_OTHER:
 		engine_pending.length = body.length;
 		engine_pending.bytes = body.bytes;
 		return LEFT;

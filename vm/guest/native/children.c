@@ -30,11 +30,6 @@ EXPORTED bool engine_supervises(void)
 	return sigchld_read >= 0;
 }
 
-EXPORTED int engine_port(void)
-{
-	return port_descriptor();
-}
-
 /* Register the device of a port for spawn().  False if the table is full. */
 EXPORTED bool engine_register_port(const char *name, const char *device)
 {
@@ -67,7 +62,7 @@ static bool report_exits(void)
 static bool wait_for_port(void)
 {
 	struct pollfd wanted[] = {
-		{ .fd = port_descriptor(), .events = POLLIN },
+		{ .fd = engine_port(), .events = POLLIN },
 		{ .fd = sigchld_read, .events = POLLIN },
 	};
 
@@ -126,7 +121,7 @@ static void become_actor(const char *device)
 	close(sigchld_write);
 	sigchld_read = sigchld_write = -1;
 	set_before_read(NULL);
-	close(port_descriptor());
+	close(engine_port());
 	descriptor = open_device(device);
 	if (descriptor < 0)
 		_exit(1);

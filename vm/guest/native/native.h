@@ -27,25 +27,25 @@
 #define NO_DATA UINT32_MAX
 #define SLOTS 65536
 enum call_kind {
-	SYS,
-	PEEK,
-	POKE,
-	PUT_FD,
-	TAKE_FD,
-	SLURP,
-	SPILL,
-	SPILL_PID,
-	NUMBER,
-	LIST,
-	STATUS,
-	LOOK,
-	KILL,
-	SPAWN,
-	OTHER,
+	CALL_SYS,
+	CALL_PEEK,
+	CALL_POKE,
+	CALL_PUT_FD,
+	CALL_TAKE_FD,
+	CALL_SLURP,
+	CALL_SPILL,
+	CALL_SPILL_PID,
+	CALL_NUMBER,
+	CALL_LIST,
+	CALL_STATUS,
+	CALL_LOOK,
+	CALL_KILL,
+	CALL_SPAWN,
+	CALL_OTHER,
 };
-enum call_flag { UNWATCHED = 1 };
-enum argument_kind { PLAIN, DESCRIPTOR, IN, OUT };
-enum watch_status { WATCH_READ, UNREADABLE, NOT_READ, GONE };
+enum call_flag { CALL_UNWATCHED = 1 };
+enum argument_kind { ARGUMENT_PLAIN, ARGUMENT_DESCRIPTOR, ARGUMENT_IN, ARGUMENT_OUT };
+enum watch_status { WATCH_READ, WATCH_UNREADABLE, WATCH_NOT_READ, WATCH_GONE };
 
 /* Why engine_serve() returned; as in native_engine.py. */
 enum event {
@@ -96,7 +96,7 @@ struct syscall {
 	int32_t slot; /* for a returned descriptor, or -1 */
 };
 
-/* The value is a number, a slot, the length of the following bytes (IN) or of a buffer (OUT). */
+/* The value is a number, a slot, the length of the following bytes, or of a buffer (OUT). */
 struct argument {
 	uint64_t kind, value;
 };
@@ -169,7 +169,7 @@ int open_device(const char *device);
 EXPORTED void engine_drain_device(const char *device);
 void open_port(int descriptor);
 void set_before_read(bool (*wait)(void));
-int port_descriptor(void);
+EXPORTED int engine_port(void);
 pid_t own_pid(void);
 bool send_text(const char *text);
 enum event receive(void);

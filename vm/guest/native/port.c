@@ -150,7 +150,7 @@ void set_before_read(bool (*wait)(void))
 	before_read = wait;
 }
 
-int port_descriptor(void)
+EXPORTED int engine_port(void)
 {
 	return port;
 }

@@ -26,11 +26,11 @@ static enum watch_status capture(const struct watch *watch)
 		out.used += watch->length;
 		return WATCH_READ;
 	case EPERM:
-		return NOT_READ;
+		return WATCH_NOT_READ;
 	case ESRCH:
-		return GONE;
+		return WATCH_GONE;
 	default:
-		return UNREADABLE;
+		return WATCH_UNREADABLE;
 	}
 }
 
@@ -55,7 +55,7 @@ static bool capture_all(void)
 		return false;
 	at = out.used;
 	out.used += aligned(watch_count);
-	memset(statuses, unwatched ? NOT_READ : WATCH_READ, watch_count);
+	memset(statuses, unwatched ? WATCH_NOT_READ : WATCH_READ, watch_count);
 	if (unwatched || !watch_count)
 		return true;
 	if (own && load(out.bytes + out.used, watches, watch_count)) {
@@ -123,7 +123,7 @@ static enum progress perform_all(void)
 		if (!reserve(&out, sizeof(result)))
 			return LOST;
 		out.used += sizeof(result);
-		unwatched = call->flags & UNWATCHED;
+		unwatched = call->flags & CALL_UNWATCHED;
 		calls_left--;
 		progress = perform(call->kind, body, &result);
 		if (progress)
