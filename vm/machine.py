@@ -120,7 +120,7 @@ class Machine:
 
     @property
     def info(self) -> dict[str, Any]:
-        """Facts reported by the guest: release, cmdline, config, tainted, nproc …"""
+        """Facts reported by the guest: release, config, boot_id and nproc."""
         if self._info is None:
             (result,) = self.call("", [["info"]])
             self._info = json.loads(bytes.fromhex(result["data"]))

@@ -26,8 +26,8 @@ def test_facts(machine: Machine) -> None:
     info = machine.info
     assert info["release"].startswith("6.12.")
     assert "CONFIG_TRACEPOINTS=y" in info["config"]
-    assert info["tracefs"] == ["/sys/kernel/tracing"]
-    assert (info["nproc"], info["pagesize"], info["tainted"]) == (1, 4096, 0)
+    assert info["nproc"] == 1
+    assert len(info["boot_id"]) == 36
 
 
 def test_marks_delimit_the_console_of_a_case(machine: Machine) -> None:

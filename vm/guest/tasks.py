@@ -115,7 +115,7 @@ class Task:
             raise OSError(-made, os.strerror(-made))
         self.learn_ids(made)
 
-    def learn_ids(self, made: int = 0) -> None:
+    def learn_ids(self, made: int) -> None:
         """Set tid and pid; `made` is the id returned to the maker.
 
         The ids that the task sees itself may be relative to a pid namespace.

@@ -100,7 +100,7 @@ class RunningKernel:
 
     @property
     def info(self) -> dict[str, Any]:
-        """Facts about the kernel: release, cmdline, config, tainted, nproc …"""
+        """Facts about the kernel: release, config, boot_id and nproc."""
         if self._info is None:
             (result,) = self.call("", [["info"]])
             self._info = json.loads(bytes.fromhex(result["data"]))
