@@ -129,7 +129,7 @@ static void forked(struct task *parent, int event)
 		say("fork %d %d %d %" PRIx64 "\n", parent->tid, tid, child->tgid, flags);
 		if (!(flags & CLONE_VM)) {
 			inherit_words(parent->tgid, tid);
-			write_words(child, tid);
+			write_words(child);
 		}
 	}
 	resume(parent, 0);
@@ -166,14 +166,14 @@ static void executed(struct task *task)
 static void write_exiting(struct task *task)
 {
 	say("exiting %d\n", task->tid);
-	write_words(task, task->tid);
+	write_words(task);
 }
 
 /* What a process leaves is released by its last thread, alone. */
 static void exiting(struct task *task)
 {
 	task->exiting = true;
-	task->stage = RUNNING;
+	task->waiting = false;
 	task->interest = ON_EVENT;
 	if (recording && !other_thread(task, false)) {
 		if (!take_turn(task))

@@ -85,8 +85,8 @@ void write_memory(pid_t tid, uint64_t address, size_t length)
 	free(bytes);
 }
 
-/* The string with its NUL; its length without. */
-size_t write_string(pid_t tid, uint64_t address, size_t limit)
+/* The string with its NUL, or its first `limit` bytes. */
+void write_string(pid_t tid, uint64_t address, size_t limit)
 {
 	char *bytes = malloc(limit);
 	size_t count, length;
@@ -100,7 +100,6 @@ size_t write_string(pid_t tid, uint64_t address, size_t limit)
 	else
 		write_line(address, bytes, count, limit);
 	free(bytes);
-	return length;
 }
 
 /* The mapping of an address, if there is one. */

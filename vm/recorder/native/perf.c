@@ -26,7 +26,7 @@ static int cpus;
 /* Events that are listened to: a program may register one twice. */
 static struct listened {
 	struct listened *next;
-	int id, cpu, fd;
+	int id, cpu;
 } *known;
 
 static void allocate_rings(void)
@@ -81,7 +81,7 @@ int perf_listen(int id, int cpu)
 	event = malloc(sizeof(*event));
 	if (!event)
 		give_up("memory");
-	*event = (struct listened){ known, id, cpu, fd };
+	*event = (struct listened){ known, id, cpu };
 	known = event;
 	return 0;
 }

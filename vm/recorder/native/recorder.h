@@ -40,15 +40,12 @@ enum interest {
 	ON_EVENT,
 };
 
-/* Whether a task waits, stopped, for its turn. */
-enum stage { RUNNING, WAITING };
-
 struct task {
 	struct task *next;
 	pid_t tid;
 	pid_t tgid;
-	enum stage stage;
-	/* Its place among those that wait. */
+	/* Whether it is stopped until its turn, and its place among those that are. */
+	bool waiting;
 	uint64_t ticket;
 	/* Whether its creator's event was seen; until then it stays stopped. */
 	bool known;
@@ -103,13 +100,13 @@ void write_messages(struct task *task, int64_t result);
 void add_word(pid_t tgid, uint64_t address);
 void inherit_words(pid_t parent, pid_t child);
 void drop_words(pid_t tgid);
-void write_words(struct task *task, pid_t reader);
+void write_words(const struct task *task);
 
 /* memory.c */
 size_t read_memory(pid_t tid, uint64_t address, void *to, size_t length);
 uint64_t load_number(pid_t tid, uint64_t address, size_t size);
 void write_memory(pid_t tid, uint64_t address, size_t length);
-size_t write_string(pid_t tid, uint64_t address, size_t limit);
+void write_string(pid_t tid, uint64_t address, size_t limit);
 void write_rights(pid_t tid, uint64_t address);
 
 /* files.c */

@@ -19,7 +19,7 @@ static struct task *first_waiting(void)
 	struct task *first = NULL;
 
 	for (struct task *task = tasks(); task; task = task->next)
-		if (task->stage == WAITING && (!first || task->ticket < first->ticket))
+		if (task->waiting && (!first || task->ticket < first->ticket))
 			first = task;
 	return first;
 }
@@ -38,7 +38,7 @@ bool take_turn(struct task *task)
 	if (holder && holder != task && !end_together(holder, task)) {
 		if (!first_waiting())
 			waiting_since = milliseconds();
-		task->stage = WAITING;
+		task->waiting = true;
 		task->ticket = ++tickets;
 		return false;
 	}
@@ -51,7 +51,7 @@ static void let_next(void)
 	struct task *task;
 
 	while (!holder && (task = first_waiting())) {
-		task->stage = RUNNING;
+		task->waiting = false;
 		holder = task;
 		waiting_since = milliseconds();
 		if (!begin_turn(task))
@@ -76,7 +76,7 @@ void pass_turn(struct task *from, struct task *to)
 
 void drop_from_turn(struct task *task)
 {
-	task->stage = RUNNING;
+	task->waiting = false;
 	end_turn(task);
 }
 

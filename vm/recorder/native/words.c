@@ -74,11 +74,11 @@ void drop_words(pid_t tgid)
 	free(words);
 }
 
-/* The words of a task's process, in the memory of `reader`. */
-void write_words(struct task *task, pid_t reader)
+/* The words of a task's process. */
+void write_words(const struct task *task)
 {
 	const struct words *words = find(task->tgid);
 
 	for (size_t at = 0; words && at < words->count; at++)
-		write_memory(reader, words->addresses[at], WORD);
+		write_memory(task->tid, words->addresses[at], WORD);
 }
