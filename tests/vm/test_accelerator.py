@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from host.files import read_record
 from tests.shell_scripts import lines_of, write_script
 from vm.errors import AcceleratorTrouble
+from vm.qemu import accelerator
 from vm.qemu.accelerator import TCG, Accelerator, Verdict, choose_accelerator
 
 WORKS = 'echo "[ 0.4] Kernel panic - not syncing: VFS: Unable to mount root fs"; exit 0'
@@ -110,12 +112,20 @@ def test_only_the_verdict_is_cached(host: Host) -> None:
     """The options of TCG come from this version, not from the cache."""
     host.install(ABORTS)
     decided = host.choose()
-    memory = host.root / "cache" / "accelerator.json"
-    text = memory.read_text()
-    assert TCG.cpu in text
-    memory.write_text(text.replace(TCG.cpu, "an older choice"))
+    assert TCG.cpu not in (host.root / "cache" / "accelerator.json").read_text()
     assert host.choose() == decided
     assert host.starts() == 1
+
+
+def test_oldest_verdicts_are_dropped(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerator, "_MAX_CACHED", 2)
+    host.install(WORKS)
+    for content in (b"first", b"second", b"third"):
+        host.kernel.write_bytes(content)
+        host.choose()
+    assert len(read_record(host.root / "cache" / "accelerator.json") or {}) == 2
+    host.choose()
+    assert host.starts() == 3
 
 
 @pytest.mark.parametrize("damage", ["", "[]", '{"x": 1}', "{"])

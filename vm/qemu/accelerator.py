@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from host.arch import CONSOLE
 from host.files import read_record, write_record
@@ -55,6 +56,8 @@ _KVM = Accelerator("kvm", "q35,accel=kvm", "host", 1.0, Verdict.WORKS, "")
 KVM_DEVICE = Path("/dev/kvm")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TRIAL_SECONDS = 10.0
+#: Maximum number of cached verdicts.
+_MAX_CACHED = 64
 #: How the boot of a kernel without a root file system ends if KVM works.
 _BOOTED = re.compile(r"Kernel panic - not syncing: (?:VFS|No working init)")
 _NO_PERMISSION = re.compile(r"[Pp]ermission denied|Operation not permitted")
@@ -74,17 +77,18 @@ def choose_accelerator(
     reboots or QEMU or the kernel changes.  Raises AcceleratorTrouble if the trial cannot be run.
     """
     if not device.exists():
-        return _fall_back(Verdict.ABSENT, f"{device} does not exist")
+        return _decided(Verdict.ABSENT, f"{device} does not exist")
     if not os.access(device, os.R_OK | os.W_OK):
-        return _fall_back(Verdict.FORBIDDEN, f"{device} may not be opened for reading and writing")
+        return _decided(Verdict.FORBIDDEN, f"{device} may not be opened for reading and writing")
     store = cache / "accelerator.json"
     try:
         key = _key(kernel, Path(qemu), device)
-        if (known := _recall(store, key)) is not None:
-            return known
+        if (recalled := _recall(store, key)) is not None:
+            return recalled
         if _writable(cache):
             decided = _try(kernel, qemu, cache / "accelerator.log", seconds)
-            write_record(store, (read_record(store) or {}) | {key: asdict(decided)})
+            known = list((read_record(store) or {}).items())[1 - _MAX_CACHED :]
+            write_record(store, dict(known) | {key: [decided.verdict, decided.why]})
         else:
             with scratch() as work:
                 decided = _try(kernel, qemu, work / "accelerator.log", seconds)
@@ -119,17 +123,17 @@ def _try(kernel: Path, qemu: str, log: Path, seconds: float) -> Accelerator:
     finally:
         trial.kill()
     if _BOOTED.search(output):
-        return replace(_KVM, why="a kernel booted under KVM")
+        return _decided(Verdict.WORKS, "a kernel booted under KVM")
     if returncode is None:
-        return _fall_back(Verdict.HANGS, f"KVM: no boot within {seconds:g} s")
+        return _decided(Verdict.HANGS, f"KVM: no boot within {seconds:g} s")
     last = (output.strip().splitlines() or ["no message"])[-1]
     if _NO_PERMISSION.search(output):
-        return _fall_back(Verdict.FORBIDDEN, f"KVM: {last}")
-    return _fall_back(Verdict.ABORTS, f"KVM: QEMU ended with {returncode}: {last}")
+        return _decided(Verdict.FORBIDDEN, f"KVM: {last}")
+    return _decided(Verdict.ABORTS, f"KVM: QEMU ended with {returncode}: {last}")
 
 
-def _fall_back(verdict: Verdict, why: str) -> Accelerator:
-    return replace(TCG, verdict=verdict, why=why)
+def _decided(verdict: Verdict, why: str) -> Accelerator:
+    return replace(_KVM if verdict is Verdict.WORKS else TCG, verdict=verdict, why=why)
 
 
 def _key(kernel: Path, qemu: Path, device: Path) -> str:
@@ -142,12 +146,9 @@ def _key(kernel: Path, qemu: Path, device: Path) -> str:
 
 
 def _recall(store: Path, key: str) -> Accelerator | None:
-    known = (read_record(store) or {}).get(key)
-    if not isinstance(known, dict):
-        return None
+    known: Any = (read_record(store) or {}).get(key)
     try:
-        found = Accelerator(**{**known, "verdict": Verdict(known["verdict"])})
-    except (ValueError, KeyError, TypeError):
+        verdict, why = known
+        return _decided(Verdict(verdict), str(why))
+    except (TypeError, ValueError):
         return None
-    # Only the verdict is cached: the options of TCG may have changed since.
-    return _fall_back(found.verdict, found.why) if found.name == TCG.name else found
