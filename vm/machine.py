@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from host.deadline import Deadline
-from host.kernel_reports import CRASHES
 from vm.agent.channel import ChannelEnded
 from vm.errors import ActorDied, ChannelBroken, NoAnswer, VmError
 from vm.kernel_log.lines import MARK_PREFIX, Mark
@@ -215,16 +214,6 @@ class Machine:
                 f"mark {mark.line!r} did not appear on the console",
                 console=self.console.text(mark.position),
             )
-
-    def healthy(self) -> bool:
-        """Whether the agent answers a ping and the console shows no crash."""
-        if self._power is None:
-            return False
-        try:
-            self._ping(self._power)
-        except VmError:
-            return False
-        return not any(found.kind in CRASHES for found in self.console.findings(self._booted_at))
 
     def pristine(self, cpus: int | None = None, exports: tuple[Export, ...] | None = None) -> None:
         """Restart the guest, with `cpus` processors and `exports` if given.  All actors are gone.

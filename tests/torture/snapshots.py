@@ -85,7 +85,7 @@ def bring_up(directory: Path) -> str:
             spec, directory=Path(scratch), deadline=deadline, snapshots=Snapshots(directory)
         ) as machine,
     ):
-        assert machine.healthy()
+        machine.call("", [["ping"]])
         return machine.start
 
 

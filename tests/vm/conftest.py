@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from host.deadline import Deadline
+from host.kernel_reports import CRASHES
 from tests.vm.actors import Host
+from vm.errors import VmError
 from vm.machine import Machine, MachineSpec
 from vm.qemu import guest_files
 from vm.snapshots.files import Snapshots
@@ -23,6 +25,18 @@ def boot(spec: MachineSpec, directory: Path, snapshots: Path | None = None) -> M
         deadline=Deadline(120.0, "boot"),
         snapshots=Snapshots(snapshots) if snapshots is not None else None,
     )
+
+
+def healthy(machine: Machine) -> bool:
+    """Whether the agent answers a ping and the console shows no crash."""
+    if machine._power is None:
+        return False
+    try:
+        # Not through `call`, whose post-mortem may end the guest.
+        machine._ping(machine._power)
+    except VmError:
+        return False
+    return not any(found.kind in CRASHES for found in machine.console.findings(machine._booted_at))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -46,7 +60,7 @@ def guest(spec: MachineSpec, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.fixture
 def machine(guest: Machine) -> Machine:
     """The shared guest with fresh actors; restarted if the last test has crashed it."""
-    if not guest.healthy():
+    if not healthy(guest):
         guest.pristine()
     guest.call("", [["reset"]])
     guest.call("", [["spawn", "a"], ["spawn", "b"]])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from host.deadline import Deadline
+from tests.vm.conftest import healthy
 from vm.errors import ActorDied, NoAnswer
 from vm.machine import Machine
 
@@ -64,14 +65,14 @@ def test_child_outlives_parent_and_forks_without_privilege(machine: Machine) -> 
 def test_actor_ends_in_a_call(machine: Machine) -> None:
     with pytest.raises(ActorDied, match="with exit status 7"):
         machine.call("a", [["sys", EXIT_GROUP, [7], None]])
-    assert machine.healthy()
+    assert healthy(machine)
     machine.call("", [["spawn", "a"]])
 
 
 def test_blocked_actor_blocks_no_other(machine: Machine) -> None:
     with pytest.raises(NoAnswer, match="no end of pause within"):
         machine.call("a", [["sys", PAUSE, [], None]], deadline=Deadline(0.3, "end of pause"))
-    assert machine.healthy()
+    assert healthy(machine)
     assert machine.call("b", [["sys", GETPID, [], None]])[0]["errno"] == 0
     assert machine.call("", [["kill", "a", 9]])[0]["value"] == 9
 

@@ -13,7 +13,7 @@ import pytest
 from host.deadline import Deadline
 from host.kernel_reports import ReportKind
 from tests.processes import naming
-from tests.vm.conftest import boot
+from tests.vm.conftest import boot, healthy
 from vm.errors import BootFailed, CallRefused, ChannelBroken, GuestCrashed, QemuDied
 from vm.machine import Machine, MachineSpec
 
@@ -70,7 +70,7 @@ def test_panic_in_a_call_is_a_crash(machine: Machine) -> None:
         machine.call("a", [["spill", "/proc/sysrq-trigger", b"c".hex(), os.O_WRONLY]])
     assert "Kernel panic - not syncing" in caught.value.console
     assert ReportKind.PANIC in [found.kind for found in machine.console.findings(since)]
-    assert not machine.healthy()
+    assert not healthy(machine)
 
 
 def test_silent_reset_is_a_crash(machine: Machine) -> None:
@@ -86,7 +86,7 @@ def test_qemu_is_killed_in_a_call(machine: Machine) -> None:
         machine.call("a", [["sys", PAUSE, [], None]])
     killer.join()
     assert caught.value.returncode == -signal.SIGKILL
-    assert not machine.healthy()
+    assert not healthy(machine)
 
 
 def test_boot_timeout_leaves_no_qemu(spec: MachineSpec, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from host.deadline import Deadline
 from kernels.store.store import default_root
 from tests.drills import provoke
-from tests.vm.conftest import boot
+from tests.vm.conftest import boot, healthy
 from vm import errors
 from vm.machine import Machine
 from vm.qemu.command_line import MachineSpec
@@ -44,7 +44,7 @@ def test_interruptible_sleep_is_the_kernels_fault(machine: Machine) -> None:
     where = r"sleeps in the kernel \(state S\), in hazard_write < proc_reg_write"
     with pytest.raises(errors.NoAnswer, match=where):
         provoke.provoke(machine, "wait", deadline=Deadline(1, "answer"))
-    assert machine.healthy()
+    assert healthy(machine)
 
 
 @pytest.mark.parametrize("when", ["at once", "after its end"])

@@ -163,7 +163,7 @@ class RunningKernel:
         found = (each.text for each in findings if each.kind in CRASHES)
         return next(found, "")
 
-    def restart(self, between: Callable[[], object] = lambda: None) -> None:
+    def restart(self, between: Callable[[], object]) -> None:
         """End all actors and start new ones; ``between`` runs while there are none.
 
         Raises UnkillableProcess, and as wait_ready.
