@@ -92,7 +92,8 @@ def test_qemu_is_killed_in_a_call(machine: Machine) -> None:
 def test_boot_timeout_leaves_no_qemu(spec: MachineSpec, tmp_path: Path) -> None:
     with pytest.raises(BootFailed, match=r"within 0\.3 s"):
         Machine.boot(spec, directory=tmp_path, deadline=Deadline(0.3, "agent"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["console.log", "qemu.log"]
+    # On a busy host QEMU has not created console.log yet.
+    assert {path.name for path in tmp_path.iterdir()} - {"console.log"} == {"qemu.log"}
     assert naming(str(tmp_path)) == []
 
 
