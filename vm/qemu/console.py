@@ -55,7 +55,7 @@ class Console:
         """The kernel reports since a position."""
         return classify(self._read(since, _SEARCHED))
 
-    def phase(self, since: int = 0) -> Phase:
+    def phase(self, since: int) -> Phase:
         """The last phase of the boot that starts at a position."""
         return phase(self.text(since))
 

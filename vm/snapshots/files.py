@@ -19,6 +19,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from host import temporary_directories
+from vm.qemu.accelerator import TCG
 from vm.qemu.command_line import MachineSpec, find_qemu, port_names, qemu_argv
 
 SCHEMA = 4
@@ -189,7 +190,7 @@ def snapshot_key(spec: MachineSpec) -> str:
     qemu = Path(find_qemu(spec.qemu)).resolve()
     status = qemu.stat()
     digest.update(f"{qemu} {status.st_size} {status.st_mtime_ns}".encode())
-    if spec.accelerator.name != "tcg":
+    if spec.accelerator.name != TCG.name:
         digest.update("\n".join(_processor()).encode())
     return digest.hexdigest()[:32]
 
