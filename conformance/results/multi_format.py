@@ -45,7 +45,7 @@ def _decoded(data: str) -> str:
 def _step(step: RecordedStep, renumbered: Callable[[str], str]) -> RecordedStep:
     return replace(
         step,
-        operation={name: _value(value, renumbered) for name, value in step.operation.items()},
+        operation=_value(step.operation, renumbered),
         allowed=tuple(_answer(each, renumbered) for each in step.allowed),
         seen=None if step.seen is None else _answer(step.seen, renumbered),
     )
@@ -54,8 +54,13 @@ def _step(step: RecordedStep, renumbered: Callable[[str], str]) -> RecordedStep:
 def _value(value: Any, renumbered: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return renumbered(value)
+    if isinstance(value, list):
+        # The tracks of a race, and their steps.
+        return [_value(each, renumbered) for each in value]
     if isinstance(value, dict) and value.keys() == {"hex"}:
         return {"hex": renumbered(_decoded(value["hex"])).encode("latin-1").hex()}
+    if isinstance(value, dict):
+        return {name: _value(each, renumbered) for name, each in value.items()}
     return value
 
 

@@ -15,7 +15,8 @@ from conformance.client.lockstep import Lockstep
 from conformance.client.recording import record
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
-from conformance.ops import Observation, Operation, ReadFile, Watch
+from conformance.ops import Observation, Open, Operation, ReadFile, Watch
+from conformance.ops.race import Race, Track
 from conformance.repro.source import Description, c_program
 from conformance.results.bundle import VERSION, Bundle, read_bundle
 from conformance.results.case_result import CaseResult, Evidence
@@ -111,6 +112,14 @@ def test_multi_format_events_are_numbered_from_zero() -> None:
         step("/t00007_e.b/id", "other.2a"),
     )
     assert from_zero([step("/t00007_e/id", "")]) == (step("/t00007_e/id", ""),)
+
+
+def test_multi_format_events_of_a_race_are_numbered_from_zero() -> None:
+    def racing(path: str) -> RecordedStep:
+        track = Track("p1", (Open("p1", 4, path, 0),))
+        return RecordedStep(Race("p1", (track,)).encode())
+
+    assert from_zero([racing("/t00007_e.1f/enable")]) == (racing("/t00007_e.0/enable"),)
 
 
 class Lost(ModelExecutor):
