@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from conformance import ops
 from conformance.client.executor import Executor
-from conformance.model.answers import Answer, Difference, differences
+from conformance.model.answers import Answer, Difference, differences, is_allowed
 from conformance.model.errors import TooManyStates
 from conformance.model.machine import Model
 from conformance.ops import race
@@ -219,7 +219,7 @@ class Lockstep:
         while True:
             (seen,) = self._execute([operation], watches)
             waited = time.monotonic() - started
-            if _conforms(seen, allowed) or deadline.expired:
+            if is_allowed(seen, allowed) or deadline.expired:
                 break
             if meanwhile is None:
                 meanwhile = self._on_the_way(operation, watches, before)
@@ -288,8 +288,3 @@ def only_observation(operation: ops.Operation, allowed: Sequence[Answer]) -> ops
     if answer.value is None or (answer.data is None and isinstance(operation, _LOOKING)):
         return None
     return ops.Observation(answer.value, "", answer.data, watched)
-
-
-def _conforms(seen: ops.Observation, answers: Sequence[Answer]) -> bool:
-    """Whether an observation matches one of the answers."""
-    return any(not differences(answer, seen) for answer in answers)

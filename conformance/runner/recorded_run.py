@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from conformance.client.caller import PENDING_WORK_S
 from conformance.client.executor import Executor
 from conformance.client.lockstep import Step
 from conformance.listing.listing import Listing
-from conformance.model.answers import Answer, differences
+from conformance.model.answers import Answer, differences, is_allowed
 from conformance.ops import Observation, Operation, Watch
 from conformance.ops.c_text import statement
 from conformance.ops.encoding import decode_operation
 from conformance.results.case_result import Mismatch
 from conformance.results.recorded_program import RecordedAnswer, RecordedStep
-
-# Limit for deferred kernel work in seconds of an idle machine, as cases have.
-_WAIT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +55,10 @@ class RecordedRun:
             if step.differences:
                 listing = Listing(self._steps)
                 mismatch = listing.mismatch(step, step.differences[0])
-                same = recorded.seen is not None and _conforms(step.seen, [_compared(recorded)])
+                same = recorded.seen is not None and is_allowed(step.seen, [_compared(recorded)])
                 return Diverged(listing.lines[-1], mismatch, same)
             course = [each for each in allowed if _is_course(each, recorded.seen)]
-            if course and not _conforms(step.seen, course):
+            if course and not is_allowed(step.seen, course):
                 self.other_course = self.other_course or number
         return None
 
@@ -77,8 +75,8 @@ class RecordedRun:
         operation, watches = decode_operation(recorded.operation), self._watches(recorded)
         seen = self._performed(operation, watches)
         if recorded.waited_s is not None:
-            deadline = self._executor.deadline(_WAIT_S, statement(operation))
-            while not _conforms(seen, allowed) and not deadline.expired:
+            deadline = self._executor.deadline(PENDING_WORK_S, statement(operation))
+            while not is_allowed(seen, allowed) and not deadline.expired:
                 self._executor.pause(deadline)
                 seen = self._performed(operation, watches)
         found = min((differences(each, seen) for each in allowed), key=len, default=[])
@@ -137,7 +135,3 @@ def _is_course(answer: Answer, recorded: RecordedAnswer | None) -> bool:
     value = -1 if given.value is None else given.value
     seen = Observation(value, given.errno, given.data, tuple(given.memory.items()))
     return not differences(answer, seen)
-
-
-def _conforms(seen: Observation, allowed: Sequence[Answer]) -> bool:
-    return any(not differences(answer, seen) for answer in allowed)
