@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 
 from conformance import ops
@@ -9,7 +10,6 @@ from conformance.client.addresses import BUFFER, PAGE, STRUCT
 from conformance.client.process import Process
 from conformance.ops import Observation
 
-_SOL_SOCKET = 1
 _SO_ATTACH_BPF = 50
 
 
@@ -56,7 +56,7 @@ class SocketPair:
     def set_option(self, address: int, length: int) -> Observation:
         """setsockopt(2) of SO_ATTACH_BPF with a raw address."""
         operation = ops.Setsockopt(
-            self.process.actor, self.other, _SOL_SOCKET, _SO_ATTACH_BPF, address, length
+            self.process.actor, self.other, socket.SOL_SOCKET, _SO_ATTACH_BPF, address, length
         )
         return self.process.run(operation)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from conformance.ops.files import STAT_SIZE, stat_calls
 from conformance.ops.operation import Operation, Reply
 from conformance.ops.system_calls import MACHINE
 
-_S_IFREG = 0o100000
 # Of struct stat: st_uid and st_gid.
 _STAT_OWNER = slice(MACHINE.stat_owner, MACHINE.stat_owner + 8)
 _DIRECTORY_BUFFER = 1 << 16
@@ -31,7 +31,7 @@ class Mknod(Operation):
         return f'mknod("{self.path}", S_IFREG | 0600, 0)'
 
     def calls(self) -> list[Call]:
-        return [sys_call("mknod", path_in(self.path), _S_IFREG | 0o600, 0)]
+        return [sys_call("mknod", path_in(self.path), stat.S_IFREG | 0o600, 0)]
 
 
 @dataclass(frozen=True, slots=True)

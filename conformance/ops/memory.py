@@ -23,10 +23,8 @@ from conformance.ops.operation import Operation, Reply, Resources
 # Memory of the virtio console of the suite's guests (its MSI-X table).
 DEVICE_MEMORY = "/sys/bus/pci/devices/0000:00:02.0/resource1"
 
-# include/uapi/linux/{mman,memfd}.h and include/uapi/asm-generic/mman-common.h
+# include/uapi/linux/mman.h
 _MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
-_MADV_DONTNEED = 4
-_MFD_CLOEXEC = 1
 _STAT_LENGTH = 1024
 
 
@@ -220,7 +218,7 @@ class Discard(Operation):
         return f"madvise((void *){self.address:#x}, {self.length:#x}, MADV_DONTNEED)"
 
     def calls(self) -> list[Call]:
-        return [sys_call("madvise", self.address, self.length, _MADV_DONTNEED)]
+        return [sys_call("madvise", self.address, self.length, mmap.MADV_DONTNEED)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +231,7 @@ class MemoryFile(Operation):
         return f'fd{self.slot} = memfd_create("", MFD_CLOEXEC)'
 
     def calls(self) -> list[Call]:
-        return [sys_call("memfd_create", bytes_in(b"\0"), _MFD_CLOEXEC, slot=self.slot)]
+        return [sys_call("memfd_create", bytes_in(b"\0"), os.MFD_CLOEXEC, slot=self.slot)]
 
     def record(self, resources: Resources) -> None:
         resources.slots.add(self.slot)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from conformance.ops.calls import Call, bytes_in, sys_call
 from conformance.ops.operation import Operation
-
-_SCHED_FIFO = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,4 +97,4 @@ class Fifo(Operation):
 
     def calls(self) -> list[Call]:
         priority = (1).to_bytes(4, "little")
-        return [sys_call("sched_setscheduler", 0, _SCHED_FIFO, bytes_in(priority))]
+        return [sys_call("sched_setscheduler", 0, os.SCHED_FIFO, bytes_in(priority))]

@@ -14,7 +14,6 @@ _MESSAGE = STRUCT_PAGE
 _IOVEC, _BYTE, _CONTROL = _MESSAGE + 64, _MESSAGE + 96, _MESSAGE + 128
 # struct cmsghdr and one descriptor: their size with padding, and where the descriptor is.
 _CONTROL_LENGTH, _PASSED = 24, _CONTROL + 16
-_MSG_CMSG_CLOEXEC = 0x40000000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class ReceiveDescriptor(Operation):
         return f"fd{self.new_slot} = SCM_RIGHTS({message})"
 
     def calls(self) -> list[Call]:
-        flags = _MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
+        flags = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
         return [
             *_message(),
             sys_call("recvmsg", fd(self.slot), _MESSAGE, flags),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from conformance import ops
 from conformance.client.tracefs import DATA, ROOT, STATUS
 from conformance.ops.system_calls import MACHINES
+from conformance.ops.tasks import CLONE_FILES
 from vm.recorder.recording import Call
 
 # Those of operations, and others (arch/x86/entry/syscalls/syscall_64.tbl).
@@ -41,7 +42,7 @@ _MOUNTS = (f"{ROOT}/", "/sys/kernel/debug/tracing/")
 ANYWHERE = re.compile(r".*/(user_events_(?:data|status))")
 # struct open_how: flags, mode, resolve.
 _OPEN_HOW = struct.Struct("<3Q")
-_CLONE_FILES, _CLOSE_RANGE_UNSHARE = 0x400, 2
+_CLOSE_RANGE_UNSHARE = 2
 # Linux returns these to itself: the call is repeated after a signal.
 _RESTARTS = range(512, 517)
 USER_EVENTS = (DATA, STATUS)
@@ -98,7 +99,7 @@ def usual_path(path: str) -> str:
 
 def unshares_files(call: Call) -> bool:
     """Whether a call gives its task a table of descriptors of its own."""
-    flag = {"unshare": (0, _CLONE_FILES), "close_range": (2, _CLOSE_RANGE_UNSHARE)}
+    flag = {"unshare": (0, CLONE_FILES), "close_range": (2, _CLOSE_RANGE_UNSHARE)}
     place, bit = flag.get(name_of(call), (0, 0))
     return call.result == 0 and bool(call.arguments[place] & bit)
 

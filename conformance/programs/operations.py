@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,6 @@ _OTHER_OPENS = {
     os.O_EXCL: "O_EXCL",
     os.O_DIRECT: "O_DIRECT",
 }
-_F_DUPFD, _F_DUPFD_CLOEXEC = 0, 1030
 _CLOSE_RANGE_CLOEXEC = 4
 # The slot of a file that was not opened.
 _NONE = -1
@@ -183,7 +183,7 @@ def _dup(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
 
 
 def _fcntl(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
-    if call.arguments[1] not in (_F_DUPFD, _F_DUPFD_CLOEXEC):
+    if call.arguments[1] not in (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC):
         return []
     return _dup(call, actor, known)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from socket import SOL_SOCKET
 
 from conformance import ops
 from conformance.abi.bpf import ProgramType
@@ -18,8 +19,7 @@ from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.handlers import Handlers
 
-SOL_SOCKET = 1
-SO_ATTACH_BPF = 50
+_SO_ATTACH_BPF = 50
 # net.unix.max_dgram_qlen: the length of the queue.
 _MAX_QUEUE = 10
 _MAX_DATAGRAM = 4096
@@ -70,7 +70,7 @@ def socketpair(world: World, process: Process, operation: ops.Socketpair) -> Ans
 def setsockopt(world: World, process: Process, operation: ops.Setsockopt) -> Answer:
     """setsockopt(2) of SO_ATTACH_BPF.  Raises Errno, NotModelled."""
     socket = _socket(process, operation.slot)
-    if (operation.level, operation.option) != (SOL_SOCKET, SO_ATTACH_BPF):
+    if (operation.level, operation.option) != (SOL_SOCKET, _SO_ATTACH_BPF):
         raise NotModelled(f"option {operation.option} of level {operation.level}")
     if operation.length < 4:
         raise Errno("EINVAL")
