@@ -98,8 +98,7 @@ class Names:
 
     def memory(self, address: int) -> str:
         """Watched memory as a noun: ``word``, or ``page + 0x10``."""
-        pointer = self.pointer(address)
-        return pointer[1:] if pointer.startswith("&") else pointer
+        return self.pointer(address).removeprefix("&")
 
     def in_text(self, actor: str, text: str) -> str:
         """A text with descriptors, addresses, paths and events replaced by their names."""
