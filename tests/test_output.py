@@ -45,6 +45,11 @@ def test_paths_are_relative_to_the_working_directory(tmp_path: Path) -> None:
         assert f"\nresults   {shown}\n" in done.stdout
 
 
+def test_a_working_directory_that_was_removed(tmp_path: Path) -> None:
+    judge = shlex.join([*UEVT, "run", "--kernel", "model", *FEW, "--out", str(tmp_path / "out")])
+    ended(["sh", "-c", f"mkdir {tmp_path}/gone; cd {tmp_path}/gone; rmdir ../gone; {judge}"])
+
+
 def test_in_a_workflow_the_verdict_stays_the_last_line(tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
     github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}

@@ -61,7 +61,7 @@ def reserved(directory: Path) -> Path:
 def relative(path: Path) -> Path:
     """A path for people: relative to their working directory if it is below it.
 
-    Sessions run in the checkout, and have that directory in ``UEVT_CWD``.
+    Sessions run in the checkout, and have that directory in ``UEVT_CWD`` unless it was removed.
     """
     here = Path(os.environ.get("UEVT_CWD") or Path.cwd())
     return path.relative_to(here) if path.is_relative_to(here) else path

@@ -194,10 +194,13 @@ def free_mib() -> int:
 
 
 def _environment() -> dict[str, str]:
-    """Our environment without variables that change the run."""
+    """Our environment without variables that change the run, and with our working directory."""
     kept = {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
+    # The directory may have been removed.
+    with suppress(FileNotFoundError):
+        kept["UEVT_CWD"] = str(Path.cwd())
     # Installed plugins of pytest are not loaded.
-    return {"UEVT_CWD": str(Path.cwd()), **kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def _words(arguments: Namespace, kernel: str | None, out: str | None) -> list[str]:
