@@ -28,6 +28,11 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 )
 FLOOR = {room: number for number, floor in enumerate(FLOORS, 1) for room in floor}
 
+# Folders and top-level modules of the model from the ground up: each imports only earlier ones.
+MODEL = (
+    *("errors", "answers", "memory", "text", "bpf", "state"),
+    *("tracing", "user_events", "tracefs", "syscalls", "machine"),
+)
 MOST_FLOORS = 8
 
 
@@ -166,6 +171,20 @@ def test_no_package_has_more_than_eight_floors(package: str) -> None:
     assert len(found) <= MOST_FLOORS, " imports ".join(found)
 
 
+def test_folders_of_the_model_are_in_order() -> None:
+    place = {name: number for number, name in enumerate(MODEL)}
+    wrong = []
+    for found in all_imports():
+        importer, imported = (_folder_of_model(each) for each in (found.importer, found.imported))
+        if importer in place and imported in place and place[importer] < place[imported]:
+            wrong.append(str(found))
+    assert wrong == []
+
+
+def _folder_of_model(module: str) -> str:
+    return module.removeprefix("conformance.model.").partition(".")[0]
+
+
 @pytest.mark.parametrize("package", ["kernels", "vm"])
 def test_kernels_and_vm_import_only_host(package: str) -> None:
     """Each is an interface of its own."""
@@ -203,6 +222,16 @@ def test_the_guest_needs_only_the_standard_library() -> None:
 )
 def test_an_arrow_upward_is_seen(importer: str, imported: str) -> None:
     assert forbidden(Import(importer, imported, line=1))
+
+
+def test_a_circle_is_seen() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+    assert circle({"a": {"b", "c"}, "b": {"c"}}) == []
+
+
+def test_floors_are_counted() -> None:
+    assert chain({"a": {"b", "d"}, "b": {"c"}, "c": set(), "d": set()}) == ["a", "b", "c"]
+    assert chain({}) == []
 
 
 def test_imports_are_found_wherever_they_stand() -> None:

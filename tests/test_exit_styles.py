@@ -1,4 +1,4 @@
-"""Exit codes of `uevt run` for every ending, in three styles; tests/test_docs.py has the others."""
+"""Exit codes of `uevt run` for every ending, in every style."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from tests.enclosure import ROOT, UEVT
 from tests.kernels.fake_make import FakeMake
 from tests.processes import wait_for
 
-# Seconds for three runs at once on a busy machine.
+# Seconds for four runs at once on a busy machine.
 PATIENCE = 600
-# They tell all endings apart.
-STYLES = ("default", "kselftest", "bisect")
+STYLES = ("default", "kselftest", "autopkgtest", "bisect")
 QUICK = ("-n", "1", "-k", "status.nothing_registered")
 # A switch that 6.12 has, so that judging without it fails.
 LACKING = (
@@ -32,7 +31,7 @@ LACKING = (
     "--strict",
 )
 
-Codes = tuple[int, int, int]
+Codes = tuple[int, int, int, int]
 
 
 def codes(
@@ -41,7 +40,7 @@ def codes(
     environment: Mapping[str, str] | None = None,
     interrupt: bool = False,
 ) -> Codes:
-    """The exit codes of one command in the styles, run side by side."""
+    """The exit codes of one command in the four styles, run side by side."""
     with ExitStack() as stack:
         runs = []
         for style in STYLES:
@@ -68,8 +67,8 @@ def codes(
         for style, run in zip(STYLES, runs, strict=True):
             # Shown if the exit code is wrong.
             print(style, run.communicate(timeout=PATIENCE)[1])  # noqa: T201
-        default, kselftest, bisect = [run.returncode for run in runs]
-    return default, kselftest, bisect
+        default, kselftest, autopkgtest, bisect = [run.returncode for run in runs]
+    return default, kselftest, autopkgtest, bisect
 
 
 def _has_a_case(journal: Path) -> bool:
@@ -77,24 +76,24 @@ def _has_a_case(journal: Path) -> bool:
 
 
 def test_pass(tmp_path: Path) -> None:
-    assert codes("--kernel", "model", *QUICK, out=tmp_path) == (0, 0, 0)
+    assert codes("--kernel", "model", *QUICK, out=tmp_path) == (0, 0, 0, 0)
 
 
 def test_unexpected(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     image = str(built_kernel.image)
-    assert codes("--image", image, *LACKING, out=tmp_path) == (1, 1, 1)
+    assert codes("--image", image, *LACKING, out=tmp_path) == (1, 1, 1, 1)
 
 
 def test_not_built(tmp_path: Path, kernel_without_user_events: BuiltKernel) -> None:
     """PASS for a user's kernel; a failure with --require."""
     image = str(kernel_without_user_events.image)
-    assert codes("--image", image, *QUICK, out=tmp_path / "1") == (0, 4, 125)
-    assert codes("--image", image, "--require", *QUICK, out=tmp_path / "2") == (1, 1, 1)
+    assert codes("--image", image, *QUICK, out=tmp_path / "1") == (0, 4, 77, 125)
+    assert codes("--image", image, "--require", *QUICK, out=tmp_path / "2") == (1, 1, 1, 1)
 
 
 def test_not_built_of_the_catalog(tmp_path: Path, kernel_without_user_events: BuiltKernel) -> None:
     kernel = ("--kernel", kernel_without_user_events.name)
-    assert codes(*kernel, *QUICK, out=tmp_path) == (3, 4, 125)
+    assert codes(*kernel, *QUICK, out=tmp_path) == (3, 4, 77, 125)
 
 
 def test_host(
@@ -103,7 +102,7 @@ def test_host(
     """No QEMU on PATH."""
     bare = {"PATH": str(Path(sys.executable).parent)}
     image = str(built_kernel.image)
-    assert codes("--image", image, environment=bare, out=tmp_path) == (3, 1, 129)
+    assert codes("--image", image, environment=bare, out=tmp_path) == (3, 1, 1, 129)
     assert capsys.readouterr().out.count("qemu") >= len(STYLES)
     assert list(tmp_path.iterdir()) == []
 
@@ -122,7 +121,7 @@ def test_build_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: s
         store.remember(entry, Recipe(entry.source.package, "6.12.1-1", (), "", "gcc 0"), "")
     monkeypatch.setenv("PATH", str(make.directory), prepend=":")
     monkeypatch.setenv("UEVT_CACHE", str(store.root))
-    assert codes("--kernel", "6.12") == (3, 1, 125)
+    assert codes("--kernel", "6.12") == (3, 1, 1, 125)
 
 
 @pytest.mark.parametrize(
@@ -137,13 +136,13 @@ def test_build_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: s
     ids=["kernel", "nothing-selected", "one-of-several", "option", "nothing"],
 )
 def test_usage(arguments: tuple[str, ...]) -> None:
-    assert codes(*arguments) == (2, 1, 129)
+    assert codes(*arguments) == (2, 1, 1, 129)
 
 
 def test_not_applicable(tmp_path: Path) -> None:
     """-k matches cases of other releases only: no mistake of a lab that runs them everywhere."""
     older = ("--kernel", "model", "--abi", "6.1", "-k", "instance.multi_format")
-    assert codes(*older, out=tmp_path) == (2, 4, 129)
+    assert codes(*older, out=tmp_path) == (2, 4, 77, 129)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -166,7 +165,7 @@ def test_a_mistake_that_pytest_finds_is_no_skip() -> None:
 def test_interrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """130 in every style: it ends a shell loop and git bisect."""
     whole = ("--kernel", "model", "--tier", "full")
-    assert codes(*whole, out=tmp_path, interrupt=True) == (130, 130, 130)
+    assert codes(*whole, out=tmp_path, interrupt=True) == (130, 130, 130, 130)
     printed = capsys.readouterr().out
     for style in STYLES:
         assert f"uevt: to go on: uevt run --resume {tmp_path / style}\n" in printed

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from tests.enclosure import TAG
 from tests.faults import BY_NAME, CRASH, FAULTS, GUEST, HOST, PASS, Verdict
 from tests.report.samples import case
 from tests.torture import runs as torture_runs
-from tests.torture.__main__ import chosen, table, torture
+from tests.torture.__main__ import chosen, table, together, torture
 from tests.torture.builds import disturbed_build
 from tests.torture.place import Place
 from tests.torture.plugin import alone
@@ -47,10 +48,25 @@ def test_thirty_faults(tmp_path: Path) -> None:
     assert sum(len(report.faults) for report in reports) == 30
 
 
+def test_a_seed_fixes_the_faults_and_every_kind_is_among_them() -> None:
+    assert {fault.name for fault in chosen(len(FAULTS), 1)} == set(BY_NAME)
+    assert chosen(300, 1) == chosen(300, 1) != chosen(300, 2)
+    counted = Counter(fault.name for fault in chosen(300, 1))
+    assert counted["panic"] > 4 * counted["hang"] > 0
+
+
 def test_hazards_are_those_of_the_module() -> None:
     (source,) = provoke.HAZARD.glob("*.c")
     words = set(re.findall(r'\{ "(\w+)", hazard_', source.read_text()))
     assert {fault.hazard for fault in FAULTS if fault.hazard} <= words
+
+
+def test_a_fault_that_ends_a_run_is_alone_in_it() -> None:
+    faults = chosen(300, 1)
+    runs = together(faults)
+    assert Counter(fault for run in runs for fault in run) == Counter(faults)
+    for run in runs:
+        assert len(run) == 1 or not any(fault.alone or fault.ends for fault in run)
 
 
 def begins(worker: str, case: str, at: float) -> dict[str, Any]:
@@ -157,3 +173,13 @@ def test_a_killed_build_is_made_again(place: Place) -> None:
     """At several moments."""
     for seed in range(3):
         assert disturbed_build(BY_NAME["make-killed"], place, Random(seed)).wrong == []
+
+
+def test_the_table_counts_faults_and_mistakes() -> None:
+    killed, panic = BY_NAME["qemu-killed"], BY_NAME["panic"]
+    text = table(
+        [Report((killed, panic, panic), 3.0, blamed=["x"]), Report((killed,), 2.0)],
+    )
+    assert "| qemu-killed | QEMU: SIGKILL | 2 | 0 | 1 | 0 | 0 | 3.0 s |" in text
+    assert "| panic | kernel: sysrq c | 2 | 0 | 1 | 0 | 0 | 3.0 s |" in text
+    assert text.splitlines()[-1] == "| all | 2 runs | 4 | 0 | 1 | 0 | 0 | 3.0 s |"
