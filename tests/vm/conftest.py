@@ -16,6 +16,9 @@ from vm.machine import Machine, MachineSpec
 from vm.qemu import guest_files
 from vm.snapshots.files import Snapshots
 
+# Before test modules are collected: the guest's half loads the native engine when imported.
+guest_files.compile_agent()
+
 
 def boot(spec: MachineSpec, directory: Path, snapshots: Path | None = None) -> Machine:
     """Boot a machine, or restore it from a directory of snapshots."""
@@ -37,12 +40,6 @@ def healthy(machine: Machine) -> bool:
     except VmError:
         return False
     return not any(found.kind in CRASHES for found in machine.console.findings(machine._booted_at))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compiled_agent() -> None:
-    """Compile the guest's half once, whichever test runs first."""
-    guest_files.compile_agent()
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from host.deadline import Deadline
 from tests.processes import wait_for
 from vm.errors import AgentStuck, NoAnswer
-from vm.guest import here
+from vm.guest import here, supervisor
 from vm.here import kernel_log
 from vm.here.kernel_log import KernelLog, LogOverrun
 from vm.here.machine import RunningKernel
@@ -78,8 +78,6 @@ def test_a_session_is_killed_with_its_orphans() -> None:
 
 
 def test_only_process_1_kills_everybody() -> None:
-    from vm.guest import supervisor  # loads the engine, which the fixture has compiled
-
     with pytest.raises(RuntimeError):
         supervisor.kill_everybody()
 
