@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -113,12 +113,16 @@ class CaseSelection:
         if case is None:
             return None
         self._files.add(str(collector.path))
-        full = Tier(collector.config.option.tier) is Tier.FULL
-        applies = case.applies(self._target.profile)
-        if not applies:
+        option = collector.config.option
+        if not case.applies(self._target.profile):
             self._inapplicable.add(case.id)
-        self._variants.append(_ids_of(case, obj) if applies else [])
-        if applies and (full or case.tier is Tier.QUICK or case.switch):
+            self._variants.append([])
+            return []
+        ids = _ids_of(case, obj)
+        self._variants.append(ids)
+        of_tier = Tier(option.tier) is Tier.FULL or case.tier is Tier.QUICK
+        wanted, named = expression(option.keyword), option.only or None
+        if case.switch or (of_tier and any(_is_named(id, wanted, named) for id in ids)):
             return None
         return []
 
@@ -139,7 +143,7 @@ class CaseSelection:
         tier = Tier(config.option.tier)
         cases = [item for item in items if case_of(item) is not None]
         kept = [item for item in cases if self._selects(item, tier, wanted, named)]
-        self._require_known(config, {case_and_id(item)[1] for item in cases})
+        self._require_known(config, wanted, {case_and_id(item)[1] for item in cases})
         if self._variants and not kept:
             why = nothing_selected(config, self._target.profile.name)
             refuse(config, why, self._without_cases(wanted))
@@ -171,13 +175,15 @@ class CaseSelection:
         others = any(matches(wanted, id) for id in self._inapplicable)
         return Ending.NOT_APPLICABLE if others and not applying else Ending.USAGE
 
-    def _require_known(self, config: pytest.Config, ids: set[str]) -> None:
+    def _require_known(
+        self, config: pytest.Config, wanted: Expression | None, ids: set[str]
+    ) -> None:
         """Refuse --only with an id that no case has, or with none that applies."""
-        unknown = set(config.option.only) - ids
+        unknown = {id for id in config.option.only if matches(wanted, id)} - ids
         inapplicable = {id for id in unknown if self._inapplicable & {id, id.rpartition(".")[0]}}
         profile = self._target.profile.name
         if wrong := sorted(unknown - inapplicable):
-            likely = closest(wrong[0], ids)
+            likely = closest(wrong[0], itertools.chain(*self._variants))
             meant = f"; did you mean {likely}?" if likely else "; uevt cases lists them"
             refuse(config, f"--only: tier {config.option.tier} has no case {wrong[0]!r}{meant}")
         if inapplicable and inapplicable == set(config.option.only):
@@ -190,7 +196,7 @@ class CaseSelection:
         case, id = case_and_id(item)
         if tier_of(case, item) is Tier.FULL and tier is Tier.QUICK:
             return False
-        return matches(wanted, id) and (named is None or id in named)
+        return _is_named(id, wanted, named)
 
 
 def _shard(config: pytest.Config, items: Sequence[pytest.Item]) -> Shard | None:
@@ -242,6 +248,11 @@ def _files(config: pytest.Config) -> frozenset[str]:
     return frozenset(map(str, CASES.rglob("test_*.py")))
 
 
+def _is_named(id: str, wanted: Expression | None, named: Collection[str] | None) -> bool:
+    """Whether an expression of -k and a list of ids select an id, as far as they are given."""
+    return matches(wanted, id) and (named is None or id in named)
+
+
 def matches(wanted: Expression | None, id: str) -> bool:
     """Whether an expression of -k, if there is one, selects the id of a case."""
 
@@ -252,6 +263,7 @@ def matches(wanted: Expression | None, id: str) -> bool:
     return wanted is None or wanted.evaluate(is_part)
 
 
+@functools.cache
 def expression(keyword: str) -> Expression | None:
     """The expression of -k, or None.  Raises BadExpression."""
     try:
