@@ -106,6 +106,13 @@ def test_complete_run_is_not_repeated(place: Runs, out: Path) -> None:
     assert (out / "journal.jsonl").read_bytes() == journal
 
 
+def test_resuming_by_the_link_latest_keeps_it(place: Runs, out: Path) -> None:
+    latest = place.directory / "latest"
+    latest.symlink_to(out.name)
+    code, said = place.run(f"--resume={latest}")
+    assert (code, said) == (0, f"uevt: {out} is complete; its reports are written again\n")
+
+
 def test_case_in_which_a_run_died_twice_is_abandoned(place: Runs, out: Path) -> None:
     undisturbed = comparable(out)["cases"]
     path = out / "journal.jsonl"

@@ -18,7 +18,8 @@ def results_directory(config: pytest.Config, target: Target) -> Path:
     Raises ReportError for a directory in use, OSError for a full disk.
     """
     if config.option.resume is not None:
-        directory = Path(config.option.resume).absolute()
+        # Not by the link ``latest``, which would point to itself, or soon to another run.
+        directory = Path(config.option.resume).resolve()
         claim(directory, resume=(directory / journal.NAME).exists())
     elif config.option.out is not None:
         directory = Path(config.option.out).absolute()
