@@ -181,8 +181,14 @@ def fill_missing(options: Namespace, words_given: Sequence[str]) -> None:
     found = _parsed(words_given)
     kernel_given = any(getattr(options, name, None) is not None for name in _KERNELS)
     for name, value in vars(found).items():
-        if value and not getattr(options, name) and not (kernel_given and name in _KERNELS):
+        unset = _is_given(value) and not _is_given(getattr(options, name))
+        if unset and not (kernel_given and name in _KERNELS):
             setattr(options, name, value)
+
+
+def _is_given(value: object) -> bool:
+    """Whether an option has this value because it was given: the seed 0 is."""
+    return bool(value) or type(value) is int
 
 
 def _parsed(words_given: Sequence[str]) -> Namespace:

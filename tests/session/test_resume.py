@@ -65,6 +65,10 @@ def test_command_words_are_parsed_again() -> None:
     assert command_words(settled) == (*WORDS[:3], *defaults, *WORDS[3:])
 
 
+def test_the_seed_0_is_recalled() -> None:
+    assert options("--shuffle=0").shuffle == 0
+
+
 def test_output_options_are_not_recorded() -> None:
     found = options(*WORDS)
     found.out, found.ktap, found.resume, found.force = "/a", "-", "/b", True
