@@ -53,6 +53,25 @@ MEDDLERS = {
             pytest.exit("enough", 0)
     """,
 }
+# What happens to a run from outside, and its exit code.
+MISHAPS = {
+    "Ctrl-C before the session": ("raise KeyboardInterrupt", 130),
+    "Ctrl-C before the first case": (
+        """
+        def pytest_sessionstart():
+            raise KeyboardInterrupt
+        """,
+        130,
+    ),
+    "Ctrl-C after the last case": (
+        """
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_unconfigure():
+            raise KeyboardInterrupt
+        """,
+        130,
+    ),
+}
 
 
 def drill(out: Path, name: str, *options: str, code: int = 0, **environment: str) -> str:
@@ -106,6 +125,12 @@ def meddled(tmp_path: Path, name: str, plugin: str) -> int:
 def test_meddling_plugin_fails_the_run(tmp_path: Path, what: str) -> None:
     code = 0 if what == "does nothing" else 3
     assert meddled(tmp_path, "two_passes.py", MEDDLERS[what]) == code
+
+
+@pytest.mark.parametrize("what", MISHAPS)
+def test_mishap_is_no_fail(tmp_path: Path, what: str) -> None:
+    plugin, code = MISHAPS[what]
+    assert meddled(tmp_path, "two_passes.py", plugin) == code
 
 
 def test_changed_exit_code_is_restored(tmp_path: Path) -> None:

@@ -49,6 +49,14 @@ def test_sigterm_before_the_session_starts_is_forwarded(monkeypatch: pytest.Monk
     assert session(Namespace(ktap=None, exit_style="default"), "6.12", None) == 130
 
 
+def test_sigint_in_the_start_of_the_session_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python itself ends with exit code 1, as after a FAIL."""
+    text = "import os, signal, sys; os.kill(os.getppid(), signal.SIGINT); sys.exit(1)"
+    monkeypatch.setattr(launch, "_SESSION", ("-c", text))
+    monkeypatch.setattr(launch, "_words", lambda *_: [])
+    assert session(Namespace(ktap=None, exit_style="default"), "6.12", None) == 130
+
+
 @pytest.mark.parametrize("code", [-9, 137, 4, 5])
 def test_killed_session_decides_the_exit_code(code: int) -> None:
     """An unknown exit code is an error of the host."""

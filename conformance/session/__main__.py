@@ -27,16 +27,21 @@ def main(argv: Sequence[str]) -> int:
     from conformance.session.ending import ExitCodeObserver
 
     witness = ExitCodeObserver()
+    style = ExitStyle(value_of("--exit-style", argv) or ExitStyle.DEFAULT)
     try:
         code = int(pytest.main(list(argv), plugins=[witness]))
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        # Outside of what pytest calls a session.
+        return exit_code(Ending.INTERRUPTED, style)
     except BrokenPipeError:
         # The reader of our output has gone; pytest does the same.
         discard(sys.stdout)
         return 1
     if witness.code is not None:
         return witness.code
-    style = ExitStyle(value_of("--exit-style", argv) or ExitStyle.DEFAULT)
+    if witness.interrupted:
+        return exit_code(Ending.INTERRUPTED, style)
     if code == 0:
         sys.stderr.write("uevt: pytest ended well, and nothing was judged\n")
         return exit_code(Ending.HOST, style)

@@ -21,6 +21,11 @@ class ExitCodeObserver:
     """
 
     code: int | None = None
+    interrupted = False
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note a Ctrl-C, also of a session without a controller yet."""
+        self.interrupted = type(excinfo.value) is KeyboardInterrupt
 
     def pytest_collection_finish(self) -> None:
         """Exempt everything up to now from garbage collection, here and in forked workers."""

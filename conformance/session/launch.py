@@ -121,11 +121,14 @@ def session(
 
 
 class _Forwarded:
-    """SIGTERM for a child, which may not have started yet."""
+    """Signals for a child, which may not have started yet: SIGTERM is forwarded."""
 
     def __init__(self) -> None:
         self.received = False
         self._child: subprocess.Popen[bytes] | None = None
+
+    def note(self, *_: object) -> None:
+        self.received = True
 
     def handle(self, *_: object) -> None:
         self.received = True
@@ -147,7 +150,7 @@ def _signals_left_to_the_child() -> Iterator[_Forwarded]:
     signals = _Forwarded()
     before = {
         # Not SIG_IGN, which the child would inherit.
-        signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+        signal.SIGINT: signal.signal(signal.SIGINT, signals.note),
         signal.SIGTERM: signal.signal(signal.SIGTERM, signals.handle),
     }
     try:
