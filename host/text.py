@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TextIO
@@ -93,6 +94,18 @@ def discard(stream: TextIO) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, stream.fileno())
     os.close(null)
+
+
+def complain(why: object) -> None:
+    """Write a line to standard error.
+
+    A full disk, or a reader that has gone, must not change the exit code that follows.
+    """
+    try:
+        sys.stderr.write(f"uevt: {why}\n")
+        sys.stderr.flush()
+    except OSError:
+        discard(sys.stderr)
 
 
 class Outlet:

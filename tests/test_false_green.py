@@ -71,6 +71,13 @@ MISHAPS = {
         """,
         130,
     ),
+    "a full disk below the output": (
+        """
+        def pytest_unconfigure():
+            raise OSError(28, "No space left on device")
+        """,
+        3,
+    ),
 }
 
 
@@ -131,6 +138,18 @@ def test_meddling_plugin_fails_the_run(tmp_path: Path, what: str) -> None:
 def test_mishap_is_no_fail(tmp_path: Path, what: str) -> None:
     plugin, code = MISHAPS[what]
     assert meddled(tmp_path, "two_passes.py", plugin) == code
+
+
+@pytest.mark.parametrize("words", [("run", "--kernel=model", "-k=absent"), ("compare", "a", "b")])
+def test_closed_errors_are_no_fail(words: tuple[str, ...]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*UEVT, *words], cwd=ROOT, env=environment, stderr=write, timeout=PATIENCE
+    )
+    os.close(write)
+    assert done.returncode == 2
 
 
 def test_changed_exit_code_is_restored(tmp_path: Path) -> None:

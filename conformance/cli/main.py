@@ -14,7 +14,7 @@ from conformance.cli.command_tree import commands_of
 from conformance.cli.examples import epilog
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
-from host.text import discard
+from host.text import complain, discard
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 
 # Each command and its purpose.
@@ -100,7 +100,7 @@ def _style(argv: Sequence[str]) -> ExitStyle:
 
 
 def _fail(error: Exception, ending: Ending, style: ExitStyle) -> int:
-    print(f"uevt: {getattr(error, 'with_hint', error)}", file=sys.stderr)
+    complain(getattr(error, "with_hint", error))
     return exit_code(ending, style)
 
 

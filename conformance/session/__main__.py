@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.options import value_of
-from host.text import discard
+from host.text import complain, discard
 
 _WITHOUT_VERDICT = (Ending.USAGE, Ending.HOST, Ending.BUILD_FAILED, Ending.INTERRUPTED)
 
@@ -34,16 +34,17 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         # Outside of what pytest calls a session.
         return exit_code(Ending.INTERRUPTED, style)
-    except BrokenPipeError:
-        # The reader of our output has gone; pytest does the same.
+    except OSError as error:
+        # Of our output: the disk is full, or its reader has gone.
         discard(sys.stdout)
-        return 1
+        complain(error)
+        return exit_code(Ending.HOST, style)
     if witness.code is not None:
         return witness.code
     if witness.interrupted:
         return exit_code(Ending.INTERRUPTED, style)
     if code == 0:
-        sys.stderr.write("uevt: pytest ended well, and nothing was judged\n")
+        complain("pytest ended well, and nothing was judged")
         return exit_code(Ending.HOST, style)
     # A code of pytest's own may mean something else in a style: its 4 is kselftest's skip.
     ours = {exit_code(ending, style) for ending in _WITHOUT_VERDICT}

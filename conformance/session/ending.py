@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-import sys
 from typing import NoReturn
 
 import pytest
 
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from host.text import complain
 
 #: The name the controller plugin is registered by.
 CONTROLLER = "uevt-controller"
@@ -48,7 +48,7 @@ def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> No
         controller.abandon(why if ending is Ending.NOT_APPLICABLE else "")
     if config.pluginmanager.is_blocked("terminalreporter"):
         # Nothing else prints the reason then.
-        sys.stderr.write(f"uevt: {why}\n")
+        complain(why)
     code = observe(config, exit_code(ending, ExitStyle(config.option.exit_style)))
     pytest.exit(f"uevt: {why}", code)
 

@@ -7,7 +7,6 @@ no cases are left alone.
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
@@ -42,6 +41,7 @@ from conformance.session.selection import (
 from conformance.session.target.target import KERNELS, Target, check, resolve
 from conformance.session.worker.case_hooks import CaseHooks
 from conformance.session.worker.worker import Worker
+from host.text import complain
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 from vm.errors import VmError
 
@@ -182,7 +182,7 @@ def _allowed() -> Allowed:
 
 
 def _fail(config: pytest.Config, error: Exception, ending: Ending) -> int:
-    sys.stderr.write(f"uevt: {getattr(error, 'with_hint', error)}\n")
+    complain(getattr(error, "with_hint", error))
     ktap = config.stash.get(_KTAP, None)
     if ktap is not None:
         with ktap:
