@@ -78,6 +78,13 @@ MISHAPS = {
         """,
         3,
     ),
+    "a warning of Python": (
+        """
+        def pytest_runtest_logfinish(nodeid):
+            open("/dev/null")
+        """,
+        0,
+    ),
 }
 
 

@@ -219,6 +219,8 @@ def _words(arguments: Namespace, kernel: str | None, out: str | None) -> list[st
     options += ["-p", "no:terminalreporter"]
     if arguments.quiet:
         options.append("-q")
+    # A warning of Python, as about a file that Ctrl-C leaves open, is no error of a run.
+    options += ["-p", "no:warnings"]
     # Plugins that take time and that cases do not use.
     options += ["-p", "no:cacheprovider", "-p", "no:junitxml"]
     options += ["-p", "no:tmpdir", "-p", "no:logging", "-s"]
