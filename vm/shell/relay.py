@@ -9,7 +9,7 @@ import socket
 import termios
 import tty
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 
 from host.deadline import Deadline
@@ -118,7 +118,7 @@ class _Relay:
                 if data is None:
                     return None
                 self._received += data
-                if (status := self._handle_frames()) is not None:
+                if (status := self._handle_frames(deadline)) is not None:
                     return status
 
     @contextmanager
@@ -170,7 +170,7 @@ class _Relay:
         except OSError:
             return None
 
-    def _handle_frames(self) -> int | None:
+    def _handle_frames(self, deadline: Deadline | None) -> int | None:
         while len(self._received) >= HEADER.size:
             kind, length = HEADER.unpack_from(self._received)
             if length > _LIMIT or kind not in (*self._outputs, STATUS):
@@ -183,14 +183,20 @@ class _Relay:
             if kind == STATUS:
                 (status,) = STATUSES.unpack(data)
                 return int(status)
-            _write(self._outputs[kind], data)
+            _write(self._outputs[kind], data, deadline)
         return None
 
 
-def _write(descriptor: int, data: bytes) -> None:
+def _write(descriptor: int, data: bytes, deadline: Deadline | None) -> None:
+    """Write all, however slowly it is read.  Raises TimedOut, OSError."""
     rest = memoryview(data)
     while rest:
-        rest = rest[os.write(descriptor, rest) :]
+        limit = None if deadline is None else deadline.remaining()
+        if not select.select([], [descriptor], [], limit)[1]:
+            raise TimedOut
+        # A pipe that is ready has room for so much; another process may use it without blocking.
+        with suppress(BlockingIOError):
+            rest = rest[os.write(descriptor, rest[: select.PIPE_BUF]) :]
 
 
 def _exit_code(status: int) -> int:
