@@ -7,12 +7,14 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from conformance.cli import one_kernel
 from conformance.report.failure import render_failure
 from conformance.repro.errors import NotExpressible
 from conformance.repro.source import Description, c_program
+from conformance.results.directory import claim, reserved
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.multi_format import from_zero
 from conformance.session.explore.corpus import Corpus
@@ -49,10 +51,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
+    return int(text)
 
 
 def _perform(arguments: argparse.Namespace) -> int:
@@ -62,14 +63,25 @@ def _perform(arguments: argparse.Namespace) -> int:
     """
     hint = "name a kernel: --kernel 6.12"
     one_kernel.refuse_model(arguments, "the model cannot diverge from itself", hint)
+    out = None if arguments.out is None else Path(arguments.out).absolute()
+    if out is not None:
+        # Before a kernel is built and programs are found.
+        if out.is_dir() and any(out.iterdir()):
+            raise UserMistake(f"--out {out} is not empty", "name a new directory")
+        claim(out, resume=True)
     with one_kernel.resolved(arguments, "explored") as target:
-        return _explored(arguments, target)
+        if out is not None:
+            return _explored(arguments, target, out)
+        out = reserved(Path("results", "explore", target.id))
+        try:
+            return _explored(arguments, target, out)
+        finally:
+            # Nothing diverged.
+            with suppress(OSError):
+                out.rmdir()
 
 
-def _explored(arguments: argparse.Namespace, target: Target) -> int:
-    out = Path(arguments.out or Path("results", "explore", target.id))
-    if arguments.out and out.exists() and any(out.iterdir()):
-        raise UserMistake(f"--out {out} is not empty", "name a new directory")
+def _explored(arguments: argparse.Namespace, target: Target, out: Path) -> int:
     seed = arguments.seed or secrets.token_hex(4)
     # A seed repeats an exploration: what was learnt since must not change its programs.
     kept = None if arguments.seed else Store().root / "explore" / f"{target.profile.name}.json"
@@ -86,8 +98,8 @@ def _explored(arguments: argparse.Namespace, target: Target) -> int:
         for played in done.divergences[len(shown) :]:
             shown.append(played)
             directory = out / str(len(shown))
-            _write_files(played, target, directory)
             print(*render_failure(played.result), sep="\n")
+            _write_files(played, target, directory)
             print(f"  programs    {one_line(str(directory))}\n", flush=True)
 
     def says(so_far: Exploration) -> None:

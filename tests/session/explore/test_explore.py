@@ -14,6 +14,8 @@ import pytest
 from conformance.abi.profile import Profile, profile_for
 from conformance.abi.uapi import DIAG_IOCSUNREG
 from conformance.cases.case import Case
+from conformance.cli import explore as command
+from conformance.cli import one_kernel
 from conformance.cli.explore import IMPORTS, _summary
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Lockstep
@@ -285,6 +287,43 @@ def test_a_kernel_without_user_events_is_not_explored(
     assert "explored: no divergence" not in shown.out
 
 
+def test_an_earlier_exploration_is_kept(
+    uevt: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    played, *_ = explored(profile_for("6.12.117,persist=no"), tmp_path, 40)
+
+    def explore_again(*given: Any) -> None:
+        *_, done, says = given
+        done.divergences.append(played)
+        says(done)
+
+    monkeypatch.setattr(command, "explore", explore_again)
+    monkeypatch.setattr(one_kernel, "resolve", lambda _: Target("6.12", "6.12"))
+    for name in ("6.12", "6.12-2"):
+        uevt("explore", "--kernel=6.12", "--seed=1", code=1)
+        assert (tmp_path / "results" / "explore" / name / "1" / "failure.txt").exists()
+
+
+def test_a_divergence_is_printed_on_a_full_disk(
+    uevt: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    played, *_ = explored(profile_for("6.12.117,persist=no"), tmp_path, 40)
+
+    def explore_one(*given: Any) -> None:
+        *_, done, says = given
+        out.rmdir()
+        out.write_text("")
+        done.divergences.append(played)
+        says(done)
+
+    monkeypatch.setattr(command, "explore", explore_one)
+    monkeypatch.setattr(one_kernel, "resolve", lambda _: Target("6.12", "6.12"))
+    shown = uevt("explore", "--kernel=6.12", "--seed=1", "--out", out, code=3)
+    assert played.result.difference in " ".join(shown.out.split())
+
+
 def test_a_seed_is_printed_where_it_repeats_the_exploration() -> None:
     done = Exploration()
     assert "seed      1" in _summary(done, Corpus(None), "1", 1.0)
@@ -296,7 +335,10 @@ def test_a_seed_is_printed_where_it_repeats_the_exploration() -> None:
     [
         (["--kernel", "model"], "the model cannot diverge from itself"),
         (["--kernel", "6.12", "--count", "0"], "--count"),
+        (["--kernel", "6.12", "--count", "x"], "'x' is no number of 1 or more"),
         (["--kernel", "6.12", "--out", "."], "is not empty"),
+        (["--kernel", "6.12", "--out", "README.md"], "README.md: cannot be written"),
+        (["--kernel", "6.12", "--out", "README.md/x"], "README.md/x: cannot be written"),
     ],
 )
 def test_mistakes_are_refused(uevt: Any, words: list[str], message: str) -> None:
