@@ -16,8 +16,10 @@ from conformance.cli.repro import applying
 from conformance.client.executor import Executor, ModelExecutor
 from conformance.model.machine import Model
 from conformance.ops import Ioctl, RunProgram
+from conformance.ops.encoding import decode_operation
 from conformance.repro.of_result import profile_of
 from conformance.results.bundle import Bundle, read_bundle
+from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code, worst
 from conformance.results.multi_format import from_zero
 from conformance.results.recorded_program import RecordedStep
@@ -71,7 +73,7 @@ def _perform(arguments: argparse.Namespace) -> int:
 
     Raises KernelsError, ReportError.
     """
-    bundle = read_bundle(arguments.bundle)
+    bundle = _readable(arguments.bundle)
     targets = []
     for kernel in arguments.kernel or [None]:
         with one_kernel.resolved(replaced(arguments, kernel=kernel), "replayed") as target:
@@ -89,6 +91,19 @@ def _perform(arguments: argparse.Namespace) -> int:
         _say(f"{ending}: {', '.join(names) or 'no kernel'}")
     judged = [_EXIT[each] for each in ended.values() if each is not _Ending.NOT_APPLICABLE]
     return exit_code(worst(judged or [Ending.NOT_APPLICABLE]))
+
+
+def _readable(file: Path) -> Bundle:
+    """A bundle whose profile and operations are known here.  Raises ReportError."""
+    bundle = read_bundle(file)
+    try:
+        profile_of(bundle.head)
+        for step in bundle.result.evidence.program:
+            decode_operation(step.operation)
+    except ValueError as error:
+        hint = f"replay it with the uevt that wrote it: {bundle.head.suite}"
+        raise ReportError(file, str(error), hint) from error
+    return bundle
 
 
 def _say(text: str, indent: int = 0) -> None:

@@ -50,7 +50,8 @@ def _perform(arguments: argparse.Namespace) -> int:
         if arguments.out is not None:
             about = replace(about, file=arguments.out.name)
         text = shell_script(steps, about) if arguments.shell else c_program(steps, profile, about)
-    except NotExpressible as error:
+    except ValueError as error:
+        # Also an operation or a profile of another uevt.
         raise UserMistake(f"{arguments.case or arguments.what}: {error}") from error
     write(text, arguments.out)
     return exit_code(Ending.PASS)

@@ -37,6 +37,13 @@ def test_a_contradicted_literal_is_no_program(
     assert not Path("f.json").exists()
 
 
+def test_an_operation_of_a_newer_uevt_is_no_program(tmp_path: Path, uevt: Uevt) -> None:
+    stored(tmp_path, run(case(CASE, Outcome.FAIL, evidence=Evidence(program=program(FIXED)))))
+    results = tmp_path / "results.json"
+    results.write_text(results.read_text().replace('"op": "', '"op": "New'))
+    assert "no operation is called 'New" in uevt("repro", tmp_path, code=2).err
+
+
 @pytest.mark.parametrize(("name", "word"), [("mine.c", "mine.c"), ("my own.c", "'my own.c'")])
 def test_a_program_names_its_own_file(name: str, word: str, tmp_path: Path, uevt: Uevt) -> None:
     uevt("repro", CASE, "--out", tmp_path / name)
@@ -102,13 +109,15 @@ def test_replay_does_not_run_what_does_not_apply(
         ("none", "model", "none: No such file or directory; name a file that uevt bundle wrote"),
         ("mine.c", "model", "mine.c: is not a file of uevt bundle; name a file that uevt bundle"),
         ("results.json", "model", "results.json: is not a file of uevt bundle"),
+        ("newer.json", "model", "newer.json: no operation is called 'New"),
         ("f.json", "nope", "unknown kernel 'nope'"),
     ],
 )
 def test_replay_runs_nothing_after_a_mistake(
     file: str, kernel: str, message: str, tmp_path: Path, uevt: Uevt
 ) -> None:
-    bundle(CASE, FIXED, tmp_path)
+    text = bundle(CASE, FIXED, tmp_path).read_text()
+    (tmp_path / "newer.json").write_text(text.replace('"op": "', '"op": "New'))
     (tmp_path / "mine.c").write_text("int main(void) { return 0; }\n")
     (tmp_path / "results.json").write_text('{"schema": 1}')
     printed = uevt("replay", tmp_path / file, "--kernel", "model", "--kernel", kernel, code=2)
