@@ -179,14 +179,17 @@ class CaseSelection:
         self, config: pytest.Config, wanted: Expression | None, ids: set[str]
     ) -> None:
         """Refuse --only with an id that no case has, or with none that applies."""
-        unknown = {id for id in config.option.only if matches(wanted, id)} - ids
+        # A case that -k leaves out is known, too.
+        known = ids.union(*self._variants)
+        named: list[str] = config.option.only
+        unknown = {id for id in named if matches(wanted, id) or id not in known} - ids
         inapplicable = {id for id in unknown if self._inapplicable & {id, id.rpartition(".")[0]}}
         profile = self._target.profile.name
         if wrong := sorted(unknown - inapplicable):
             likely = closest(wrong[0], itertools.chain(*self._variants))
             meant = f"; did you mean {likely}?" if likely else "; uevt cases lists them"
             refuse(config, f"--only: tier {config.option.tier} has no case {wrong[0]!r}{meant}")
-        if inapplicable and inapplicable == set(config.option.only):
+        if inapplicable and inapplicable == set(named):
             what = f"--only: {min(inapplicable)} does not apply to profile {profile}"
             refuse(config, what, Ending.NOT_APPLICABLE)
 

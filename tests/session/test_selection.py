@@ -20,3 +20,13 @@ def test_a_quick_run_counts_what_matches_in_the_full_tier(tmp_path: Path) -> Non
     found = results(tmp_path / "out")["summary"]
     matching = [each.id for each in all_variants() if "bpf.exit" in each.id]
     assert (found["selected"], found["functions"]["variants"]) == (1, len(matching))
+
+
+def test_an_unknown_id_is_refused_beside_an_expression(tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "out")
+    ids = ("--only", "status.file_mode", "--only", "write.absent")
+    refused = uevt("run", "--kernel", "model", "-k", "file_mode", *ids, *out, code=2)
+    assert "--only: tier full has no case 'write.absent'" in refused.stderr
+    known = ("--only", "status.file_mode", "--only", "status.read_write_only")
+    uevt("run", "--kernel", "model", "-k", "file_mode", *known, *out)
+    assert results(tmp_path / "out")["summary"]["selected"] == 1
