@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import tarfile
 import time
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from conformance.cli import pull_lab
 from kernels.store.built_kernel import BuiltKernel
 from tests.commands import results
 from tests.conftest import Uevt
+from tests.kernels.mirror_server import serving
 from tests.kernels.test_lab_job import job
 
 JUMP_TO_ITSELF = bytes.fromhex("eb fe")
@@ -42,6 +46,32 @@ def test_a_job_gives_a_verdict_and_a_document(
     # A second job must not send the results of the first.
     refused = uevt("pull-lab", file, "--out", out, "--origin", "mylab", code=2)
     assert "has results of another run; name another --out" in refused.err
+
+
+def test_kernel_and_modules_of_a_server_are_judged(
+    uevt: Uevt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:xz") as modules:
+        release = tarfile.TarInfo("lib/modules/6.12.1")
+        release.type = tarfile.DIRTYPE
+        modules.addfile(release)
+    judged: list[tuple[bytes, list[Path]]] = []
+
+    def session(options: Namespace, *_: object) -> int:
+        found = Path(options.modules) / "lib/modules"
+        judged.append((Path(options.image).read_bytes(), [*found.iterdir()]))
+        return 0
+
+    monkeypatch.setattr(pull_lab, "session", session)
+    with serving() as server:
+        server.files = {"/bzImage": b"an image", "/modules.tar.xz": archive.getvalue()}
+        names = {"kernel": "bzImage", "modules": "modules.tar.xz"}
+        artifacts = {name: f"{server.base}/{file}" for name, file in names.items()}
+        file = job(tmp_path, artifacts=artifacts, integrity={})
+        uevt("pull-lab", file, "--out", tmp_path / "out", "--origin", "mylab")
+    ((image, (release_of_modules,)),) = judged
+    assert (image, release_of_modules.name) == (b"an image", "6.12.1")
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def _run(job: LabJob, out: Path, directory: Path) -> int:
     words = ["run", "--image", str(image), "--out", str(out)]
     if job.modules is not None:
         archive = job.fetch(job.modules, directory, left, tell)
-        words += ["--modules", str(unpack_modules(archive, directory / "modules", left))]
+        words += ["--modules", str(unpack_modules(archive, directory / "unpacked", left))]
     words += [f"-k{job.parameters['k']}"] if "k" in job.parameters else []
     words += [f"--{name}={value}" for name, value in job.parameters.items() if name != "k"]
     if left.expired:
