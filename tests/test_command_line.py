@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -27,6 +28,18 @@ echo "${{COMPREPLY[@]}}"
 
 def test_version_names_the_revision(uevt: Uevt) -> None:
     assert re.fullmatch(r"uevt \d+\.\d+\.\d+ \(\S+\)\n", uevt("--version").out)
+
+
+def test_directories_in_the_environment_are_those_of_the_user_for_every_command(
+    uevt: Uevt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions, and tasks of a matrix, run in the checkout."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("UEVT_CACHE", "UEVT_TARBALLS"):
+        monkeypatch.setenv(name, name.lower())
+    uevt("completion", "bash")
+    assert os.environ["UEVT_CACHE"] == f"{tmp_path}/uevt_cache"
+    assert os.environ["UEVT_TARBALLS"] == f"{tmp_path}/uevt_tarballs"
 
 
 @pytest.mark.parametrize("shell", SHELLS)

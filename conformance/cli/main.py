@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from conformance.cli.command_parser import CommandParser
 from conformance.cli.command_tree import commands_of
@@ -41,6 +42,8 @@ _COMMANDS = {
     "bisect": "find the first commit at which a case fails",
     "completion": "print the completion script of a shell",
 }
+# Variables that name a directory, relative to the user's working directory.
+_DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
 # Modules that do not have the name of their command.
 _MODULES = {"matrix": "matrix.command", "bisect": "bisect.command"}
 # The exit code of a shell for a program killed by SIGPIPE.
@@ -55,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     style = _style(argv)
     try:
+        _make_directories_absolute()
         arguments = build_parser(argv).parse_args(argv)
         code: int = arguments.perform(arguments)
         sys.stdout.flush()
@@ -86,6 +90,13 @@ def _open_standard_descriptors() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
+def _make_directories_absolute() -> None:
+    """Make directories in the environment absolute: sessions and tasks run in the checkout."""
+    for name in _DIRECTORIES:
+        if os.environ.get(name):
+            os.environ[name] = str(Path(os.environ[name]).absolute())
 
 
 def _style(argv: Sequence[str]) -> ExitStyle:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from conformance.abi.profile import ProfileError
-from conformance.session.launch import make_directories_absolute
 from conformance.session.options import (
     KERNEL,
     Groups,
@@ -56,7 +55,6 @@ def resolved(arguments: argparse.Namespace, verb: str) -> Iterator[Target]:
     kernel.
     """
     make_absolute(arguments)
-    make_directories_absolute()
     try:
         yield resolve(arguments)
     except ProfileError as error:

@@ -11,13 +11,7 @@ from pathlib import Path
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.outcome import Level
-from conformance.session.launch import (
-    ROOT,
-    decisive_code,
-    make_directories_absolute,
-    run_here,
-    session,
-)
+from conformance.session.launch import ROOT, decisive_code, run_here, session
 from conformance.session.options import (
     CASES,
     KERNEL,
@@ -78,7 +72,6 @@ def _run(arguments: argparse.Namespace) -> int:
     """
     # Sessions run in the checkout.
     make_absolute(arguments)
-    make_directories_absolute()
     if arguments.resume is not None and len(arguments.kernel) <= 1:
         arguments = _resumed(arguments)
     apply_defaults(arguments)

@@ -38,8 +38,6 @@ _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory
 _NOT_HANDED_ON = frozenset(
     {"PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTHONDONTWRITEBYTECODE"}
 )
-# Variables that name a directory, relative to the user's working directory.
-_DIRECTORIES = ("UEVT_CACHE", "UEVT_TARBALLS")
 
 
 class Session(Protocol):
@@ -56,13 +54,6 @@ class Session(Protocol):
         stderr: IO[str] | None = None,
     ) -> int:
         """The exit code."""
-
-
-def make_directories_absolute() -> None:
-    """Make directories in the environment absolute: sessions run in the checkout."""
-    for name in _DIRECTORIES:
-        if os.environ.get(name):
-            os.environ[name] = str(Path(os.environ[name]).absolute())
 
 
 def run_here(arguments: Namespace, kernel: str | None, out: str | None) -> int:

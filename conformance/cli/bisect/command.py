@@ -13,7 +13,7 @@ from conformance.cli.bisect.walk import Walk
 from conformance.cli.one_kernel import clean_up_on_hangup
 from conformance.results.directory import claim, default_directory, link_latest, reserved
 from conformance.results.outcome import Level
-from conformance.session.launch import ROOT, make_directories_absolute, session
+from conformance.session.launch import ROOT, session
 from host.progress import StreamProgress
 from kernels.store.store import Store
 from kernels.trees.git_bisect import Bisection, workspace
@@ -44,7 +44,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def perform(arguments: Namespace) -> int:
     """0 if the commit was found, 1 if none or several were; raises what `uevt run` raises."""
     clean_up_on_hangup()
-    make_directories_absolute()
     selected = SelectedCases.named(arguments.case)
     given = Namespace(
         tree=str(Path(arguments.tree).absolute()),
