@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -12,11 +13,14 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.install import kselftest
+from conformance.cli.install.interpreter import FILES
 from conformance.cli.install.kselftest import install, write_tarball
 from conformance.session.shards import seconds_of
+from host.deadline import Deadline
 from kernels.store.built_kernel import BuiltKernel
 from tests.conftest import tools_testing
 from tests.install.booted import Ended, run_in_system
+from tests.shell_scripts import write_script
 
 CASE = "write.returns_all_bytes.u8"
 # A case that deviates if a bug that 6.12 has must be fixed.
@@ -24,6 +28,11 @@ DEVIATING = "eprobe.signed_byte"
 _FIXED = "--abi 6.12,eprobe-sign=fixed --fail-on detail"
 _DEVIATES = f"{_FIXED} --tier full --frozen 0.1.0 -k {DEVIATING}"
 _AS_NOBODY = 'import os; os.setuid(65534); os.execv("uevt/run.sh", ["uevt/run.sh"])'
+# A suite that restores the system when timeout(1) ends it.
+_SLOW_END = """\
+trap 'sleep 0.5; echo restored; exit 130' TERM
+mkdir "$UEVT_CACHE"
+while :; do sleep 0.1; done"""
 # Of xz: quick.
 PRESET = 0
 # With different runners.
@@ -101,6 +110,27 @@ def test_leaves_the_tree_as_it_is(lab: Path) -> None:
     before = sorted(lab.rglob("*"))
     ended(lab / "uevt/run.sh", "--help")
     assert sorted(lab.rglob("*")) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="run.sh needs root")
+def test_waits_for_the_end_of_an_interrupted_run(tmp_path: Path) -> None:
+    """The next test of the runner must not meet a system that is being restored."""
+    shutil.copy(FILES / "run.sh", tmp_path)
+    write_script(tmp_path / "python/bin/python3", _SLOW_END)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    given = {"PATH": os.defpath, "TMPDIR": str(scratch), "UEVT_OUT": str(tmp_path / "out")}
+    with subprocess.Popen(
+        ["sh", tmp_path / "run.sh"], env=given, stdout=subprocess.PIPE, start_new_session=True
+    ) as runs:
+        deadline = Deadline(60, "a run")
+        while not [*scratch.glob("*/cache")]:
+            deadline.pause()
+        os.killpg(runs.pid, signal.SIGTERM)
+        assert runs.wait(60) == 130
+        assert runs.stdout is not None
+        assert runs.stdout.read() == b"restored\n"
+    assert [*scratch.iterdir()] == []
 
 
 def test_added_to_other_collections(

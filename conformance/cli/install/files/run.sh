@@ -29,6 +29,8 @@ done </proc/self/status || skip 'needs /proc'
 work=$(mktemp -d "${TMPDIR:-/tmp}/uevt.XXXXXX") || exit 1
 # Only results stay.
 trap 'rm -rf "$work/cache"; rmdir "$work" 2>/dev/null' EXIT
+# A signal ends the suite, which restores the system first: wait for it.
+trap : HUP INT TERM
 out=${UEVT_OUT:-$work/results}
 export UEVT_CACHE="${UEVT_CACHE:-$work/cache}"
 export HOME="${HOME:-$work}"
