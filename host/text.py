@@ -6,6 +6,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from io import TextIOWrapper
 from typing import TextIO
 
 WIDTH = 100
@@ -87,6 +88,12 @@ def use_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
 def is_terminal(stream: TextIO, environment: Mapping[str, str]) -> bool:
     """Whether ``stream`` is a terminal that is not dumb."""
     return stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
+
+
+def escape_unencodable(stream: TextIO) -> None:
+    """Escape characters that the encoding of a stream lacks, instead of raising an error."""
+    if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="backslashreplace")
 
 
 def discard(stream: TextIO) -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from conformance.results.outcome import Outcome
 from conformance.results.replay import read_journal
 from conformance.session.preflight.host import require_open_files
 from kernels.errors import HostTrouble
 from tests.enclosure import ROOT, UEVT, Runs
+from tests.report.samples import case, kernel, stored
 
 FEW = ("--kernel=model", "-k", "status.")
 PATIENCE = 60.0
@@ -50,6 +52,16 @@ def test_closed_descriptors_are_not_written_into(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment, timeout=PATIENCE, check=False)
     assert done.returncode == 0
     assert read_journal(out / "journal.jsonl").complete
+
+
+def test_characters_that_the_locale_lacks_are_escaped(tmp_path: Path) -> None:
+    run = stored(tmp_path, kernel("6.12", case("a.b", Outcome.FAIL, reason="read 1…2")))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "latin-1"}
+    for words, shown in ((["matrix", "--help"], r"KERNEL\u2026"), (["report", run], r"1\u20262")):
+        command = [*UEVT, *words]
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=PATIENCE)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert shown in done.stdout.decode("latin-1")
 
 
 @pytest.mark.parametrize(

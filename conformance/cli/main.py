@@ -15,7 +15,7 @@ from conformance.cli.command_tree import commands_of
 from conformance.cli.examples import epilog
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
-from host.text import complain, discard
+from host.text import complain, discard, escape_unencodable
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 
 # Each command and its purpose.
@@ -53,6 +53,7 @@ _SIGPIPE_EXIT = 128 + signal.SIGPIPE
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     _open_standard_descriptors()
+    escape_unencodable(sys.stdout)
     # SIGTERM ends a build like Ctrl-C: its objects stay.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     argv = sys.argv[1:] if argv is None else argv

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.options import value_of
-from host.text import complain, discard
+from host.text import complain, discard, escape_unencodable
 
 _WITHOUT_VERDICT = (Ending.USAGE, Ending.HOST, Ending.BUILD_FAILED, Ending.INTERRUPTED)
 
@@ -22,6 +22,7 @@ def main(argv: Sequence[str]) -> int:
     # Imported modules and collected cases live until the end: scanning them takes a tenth of the
     # time to the first result.  ExitCodeObserver enables the collector.
     gc.disable()
+    escape_unencodable(sys.stdout)
     import pytest
 
     from conformance.session.ending import ExitCodeObserver
