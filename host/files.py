@@ -18,9 +18,10 @@ TEMPORARY = ".uevt-"
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Replace a file: afterwards, even after a power cut, it has the old or the new content.
 
-    Raises OSError; the old file is then untouched and nothing else is left behind.
+    A text is written as UTF-8; what that lacks, as in a path of other bytes, is escaped.  Raises
+    OSError; the old file is then untouched and nothing else is left behind.
     """
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     descriptor, temporary = _temporary(path)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,14 @@ def test_both_forms_at_once(kernels: Path, uevt: Uevt) -> None:
     page = kernels / "page.html"
     assert uevt("report", kernels, "--html", page, "--markdown", "-").out.startswith("# user")
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_page_of_runs_in_a_directory_whose_name_is_no_text(tmp_path: Path, uevt: Uevt) -> None:
+    run = tmp_path / os.fsdecode(b"\xff")
+    stored(run, kernel("6.12", case("a.b")))
+    page = tmp_path / "page.html"
+    uevt("report", run, "--html", page)
+    assert r"\udcff" in page.read_text(encoding="utf-8")
 
 
 def test_a_page_on_standard_output(kernels: Path, uevt: Uevt) -> None:

@@ -26,7 +26,7 @@ def write(text: str, out: Path | None, hint: str = "name another file") -> None:
     try:
         if out.is_symlink() or (out.exists() and not out.is_file()):
             # A pipe, or /dev/stdout, which must not be replaced by a file.
-            out.write_text(text, encoding="utf-8")
+            out.write_text(text, encoding="utf-8", errors="backslashreplace")
         else:
             write_atomically(out, text)
     except OSError as error:
