@@ -140,6 +140,15 @@ def test_overlapping_shards_are_refused(uevt: Uevt, parts: Path) -> None:
     assert "shard 1/2 has cases of shard 1/3" in refused(uevt, parts)
 
 
+def test_no_shard_is_replaced_by_the_merged_run(uevt: Uevt, parts: Path) -> None:
+    """Its console and its programs are nowhere else."""
+    shard = next(parts.iterdir())
+    before = {file: file.read_bytes() for file in shard.iterdir()}
+    refused = uevt("merge", parts, "--out", shard, "--force", code=2).err
+    assert "has one of the shards; name another --out" in refused
+    assert {file: file.read_bytes() for file in shard.iterdir()} == before
+
+
 def test_more_shards_than_cases_are_refused(tmp_path: Path) -> None:
     place = Runs(tmp_path, "model")
     code, error = place.run("--kernel=model", "-k=status.file_mode", "--shard=1/2")

@@ -75,9 +75,12 @@ def write_merged(
 ) -> RunRecord:
     """Write the merged run into a directory, with the files of any run.
 
-    Raises ReportError, also for a directory that is not empty, and OSError.
+    Raises ReportError, also for a directory that is not empty or has one of the shards, and
+    OSError.
     """
     record = merged(runs, blamed)
+    if any(Path(run.place).resolve() == directory.resolve() for run in runs):
+        raise ReportError(directory, "has one of the shards", "name another --out")
     claim(directory, force=force)
     selected = {id for shard in record.shards for id in shard.cases}
     # A result that is missing can be had by --resume.
