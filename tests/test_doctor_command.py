@@ -35,3 +35,18 @@ def test_findings_as_json(uevt: Uevt, tmp_path: Path) -> None:
     assert findings[0]["hint"]
     assert f"{tmp_path}/store" in findings[2]["detail"]
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [("my store", "refuses paths with a space"), ("file/store", "/file is no directory")],
+)
+def test_place_where_no_kernel_can_be_built(
+    uevt: Uevt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, why: str
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("UEVT_CACHE", str(tmp_path / place))
+    findings = {each["what"]: each for each in json.loads(uevt("doctor", "--json", code=3).out)}
+    assert not findings["build store"]["ok"]
+    assert why in findings["build store"]["detail"]
+    assert "UEVT_CACHE" in findings["build store"]["hint"]

@@ -14,7 +14,7 @@ from kernels.build.build import BUILD_TOOLS
 from kernels.build.gc import in_mib, usage
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.entries import KernelEntry
-from kernels.errors import KernelsError
+from kernels.errors import KernelsError, StoreUnusable
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 from kernels.tools import toolchain
@@ -60,7 +60,7 @@ def examine() -> list[Finding]:
     """Check everything.  Nothing is changed; at most the accelerator test boots a guest."""
     entry = load_catalog().find(_KERNEL)
     built = Store().lookup(entry)
-    findings = [_qemu(), _tools(), _space(entry, built), _store(), _kernel(built)]
+    findings = [_qemu(), _tools(), _space(entry, built), _store(built), _kernel(built)]
     if all(finding.ok for finding in findings):
         findings.append(_accelerator(built))
     return findings
@@ -91,8 +91,11 @@ def _space(entry: KernelEntry, built: BuiltKernel | None) -> Finding:
     return Finding("disk space", built is not None or free >= needed, detail, hint)
 
 
-def _store() -> Finding:
-    root = Store().root
+def _store(built: BuiltKernel | None) -> Finding:
+    root, flaw = Store().root, Store().flaw
+    if flaw and built is None:
+        error = StoreUnusable(root, flaw)
+        return Finding("build store", False, str(error), error.hint)
     if not root.is_dir():
         return Finding("build store", True, f"{root} does not exist yet")
     return Finding(

@@ -46,6 +46,8 @@ CONFIG = "config"
 RECORD = "kernel.json"
 # A build takes minutes on a laptop and an hour on a small busy host.
 LOCK_WAIT_S = 2 * 3600.0
+_NOT_FOR_KBUILD = re.compile(r"[\s:]")
+_REFUSED = "kbuild refuses paths with a space or a colon"
 
 
 class Store:
@@ -235,11 +237,21 @@ class Store:
             self._sweep()
             yield
 
+    @property
+    def flaw(self) -> str:
+        """Why nothing can be built at its place, "" for nothing.  Creates nothing."""
+        if _NOT_FOR_KBUILD.search(str(self.root)):
+            return _REFUSED
+        place = next(path for path in (self.root, *self.root.parents) if path.exists())
+        if not place.is_dir() or not os.access(place, os.W_OK):
+            return f"{place} is no directory that you can write to"
+        return ""
+
     @contextmanager
     def _usable(self, what: str) -> Iterator[None]:
         """Create the root.  Raises StoreUnusable, and StoreFull if the disk fills up meanwhile."""
-        if re.search(r"[\s:]", str(self.root)):
-            raise StoreUnusable(self.root, "kbuild refuses paths with a space or a colon")
+        if _NOT_FOR_KBUILD.search(str(self.root)):
+            raise StoreUnusable(self.root, _REFUSED)
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             if _is_of_others(self.root):
