@@ -275,18 +275,25 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, data: object, where: str = "run") -> RunRecord:
-        """Read the output of ``to_json``.  Raises SchemaError naming the place.
-
-        The verdict is computed from the cases again; a different verdict in the summary is refused,
-        since the file was edited.
-        """
+        """Read the output of ``to_json``.  Raises SchemaError naming the place."""
         if isinstance(data, Mapping) and "schema" not in data:
             raise SchemaError(f"{where}.schema", "is missing")
         head = decode(RunHead, data, where)
-        body = decode(_Body, data, where)
-        found = {each.name: getattr(body.summary, each.name) for each in fields(_Summary)}
+        return cls.with_summary(head, decode(_Results, data, where).cases, data, where)
+
+    @classmethod
+    def with_summary(
+        cls, head: RunHead, cases: tuple[CaseResult, ...], data: object, where: str = "run"
+    ) -> RunRecord:
+        """The run of these results, and of the summary in a document.
+
+        The verdict is computed from the cases again; a different verdict in the summary is refused,
+        since the file was edited.  Raises SchemaError.
+        """
+        summary = decode(_Body, data, where).summary
+        found = {each.name: getattr(summary, each.name) for each in fields(_Summary)}
         verdict = found.pop("verdict")
-        record = cls(head, body.cases, not_built=verdict is RunVerdict.NOT_BUILT, **found)
+        record = cls(head, cases, not_built=verdict is RunVerdict.NOT_BUILT, **found)
         if not head.self_check and record.verdict is not verdict:
             what = f"has verdict {verdict}, but the cases give {record.verdict}"
             raise SchemaError(f"{where}.summary", what)
@@ -306,10 +313,16 @@ class _Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Body:
-    """The document of a run without its head."""
+class _Results:
+    """The cases of the document of a run."""
 
     cases: tuple[CaseResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """The document of a run without head and cases."""
+
     summary: _Summary
 
 

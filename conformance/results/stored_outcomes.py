@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.results.case_result import CASE_ID, CaseResult
+from conformance.results.case_result import CaseResult
 from conformance.results.files import reading
 from conformance.results.json_codec import SchemaError, decode
 from conformance.results.outcome import Outcome, RunVerdict
 from conformance.results.results_json import read_document
-from conformance.results.run import RunHead
+from conformance.results.run import RunHead, RunRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +67,29 @@ class RunOutcomes:
 def read_outcomes(path: Path) -> RunOutcomes:
     """Read the outcomes of a results.json.
 
-    Raises ReportError for a file that is unreadable, not JSON, or of another schema.
+    Raises ReportError for a file that is unreadable, not JSON, of another schema, or whose verdict
+    does not follow from its cases.
     """
     data = read_document(path)
     with reading(path):
         head = decode(RunHead, data, "run")
-        return RunOutcomes(path, head, _verdict(data, head), dict(_cases(data)))
+        record = RunRecord.with_summary(head, tuple(_cases(data)), data)
+        cases = {each.id: CaseOutcome.of(each) for each in record.cases}
+        return RunOutcomes(path, head, None if head.self_check else record.verdict, cases)
 
 
-def _verdict(data: Mapping[str, Any], head: RunHead) -> RunVerdict | None:
-    if head.self_check:
-        return None
-    try:
-        return RunVerdict(data["summary"]["verdict"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise SchemaError("run.summary.verdict", "is missing or unknown") from error
-
-
-def _cases(data: Mapping[str, Any]) -> Iterator[tuple[str, CaseOutcome]]:
+def _cases(data: Mapping[str, Any]) -> Iterator[CaseResult]:
+    """The results without what only their reader needs."""
     cases = data.get("cases")
     if not isinstance(cases, list):
         raise SchemaError("run.cases", "expected a list")
     for number, case in enumerate(cases):
         try:
-            outcome, name = Outcome(case["outcome"]), case["id"]
+            outcome, id, surface = Outcome(case["outcome"]), case["id"], case["surface"]
             texts = [case.get(key) or "" for key in ("digest", "course", "reason")]
-            if not CASE_ID.fullmatch(name) or not all(isinstance(text, str) for text in texts):
+            if not all(isinstance(text, str) for text in texts):
                 raise ValueError
+            digest, course, reason = texts
+            yield CaseResult(id, surface, "", outcome, reason=reason, digest=digest, course=course)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SchemaError(f"run.cases[{number}]", "is not the result of a case") from error
-        yield name, CaseOutcome(outcome, Program(texts[0], texts[1]), texts[2])

@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 
 from conformance.results.errors import ReportError
-from conformance.results.outcome import Outcome
+from conformance.results.outcome import Outcome, RunVerdict
 from conformance.results.results_json import read_results, write_results
 from conformance.results.run import RunRecord
 from conformance.results.stored_outcomes import read_outcomes
@@ -137,6 +138,20 @@ def test_an_invalid_document_is_refused_with_its_place(
     path.write_text(text.replace(*change, 1))
     with pytest.raises(ReportError, match=f"results.json: .*{message}"):
         read_results(path)
+
+
+@pytest.mark.parametrize("change", [{"verdict": "PASS"}, {"verdict": None}, {"selected": 100}])
+@pytest.mark.parametrize("read", [read_results, read_outcomes])
+def test_no_reader_takes_a_verdict_that_does_not_follow_from_the_cases(
+    path: Path, change: dict[str, object], read: Callable[[Path], object]
+) -> None:
+    passed = replace(mixed(), cases=mixed().cases[:1], selected=1)
+    assert passed.verdict is RunVerdict.PASS
+    document = (passed if "selected" in change else mixed()).to_json()
+    document["summary"] |= change
+    path.write_text(json.dumps(document))
+    with pytest.raises(ReportError, match="has verdict"):
+        read(path)
 
 
 @pytest.mark.parametrize(
