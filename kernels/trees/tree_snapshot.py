@@ -33,7 +33,7 @@ _LINUX = "init/main.c"
 _NUMBER = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)$", re.MULTILINE)
 # What a build in the tree leaves there, by which the kernel's Makefile refuses another build
 # (outputmakefile); some repositories track it.
-_BUILT = re.compile(rb"\.config|include/(config|generated)/.*|arch/[^/]+/include/generated/.*")
+BUILT = re.compile(rb"\.config|include/(config|generated)/.*|arch/[^/]+/include/generated/.*")
 # Sources that no .gitignore may leave out: some repositories track files that theirs names.
 _NEEDED = (_MAKEFILE, _LINUX.encode(), b"arch/x86/kernel/vmlinux.lds.S")
 # Lines by which .gitignore of a packaged source ignores the source itself.
@@ -209,7 +209,7 @@ class UsersTree:
 def _files(listing: bytes) -> set[bytes]:
     """The paths of a listing without nested repositories, which end in a slash, and built files."""
     found = {path for path in listing.split(b"\0") if path and not path.endswith(b"/")}
-    return {path for path in found if not _BUILT.fullmatch(path)}
+    return {path for path in found if not BUILT.fullmatch(path)}
 
 
 def _directories(tree: Path, paths: Iterable[bytes]) -> set[bytes]:

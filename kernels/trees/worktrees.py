@@ -24,7 +24,7 @@ from kernels.store.store import LOCK_WAIT_S, Store
 from kernels.tools import file_lock
 from kernels.tools.child_process import TICK_S
 from kernels.tools.git import Git, GitFailed
-from kernels.trees.tree_snapshot import READ_S, Snapshot, UsersTree
+from kernels.trees.tree_snapshot import BUILT, READ_S, Snapshot, UsersTree
 
 COPY_S = 1800.0
 # One retry is enough for an editor; a program that writes all the time exhausts them.
@@ -293,6 +293,8 @@ def _diff(ours: Git, before: str, after: str, deadline: Deadline) -> Iterator[Ch
     words = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", before, after)
     fields = ours.run(*words, deadline=deadline).split(b"\0")
     for what, path in zip(fields[0::2], fields[1::2], strict=False):
+        if BUILT.fullmatch(path):
+            continue
         old_mode, mode, old_blob, blob, _ = what.decode("ascii").removeprefix(":").split()
         plain = _SYMLINK not in (old_mode, mode)
         yield Change(os.fsdecode(path), mode, blob, plain and old_blob == blob)

@@ -222,6 +222,19 @@ def test_commit_of_a_repository_with_any_name(checkout: Path, store: Store, name
     assert names(copied(moved, store, "HEAD")) == TRACKED
 
 
+def test_tracked_products_of_a_build_are_no_sources(checkout: Path, store: Store) -> None:
+    """The kernel's Makefile refuses to build from a source that has them."""
+    (checkout / ".config").write_text("CONFIG_A=y\n")
+    git(checkout, "add", "--force", ".config")
+    commit(checkout)
+    assert ".config" not in names(copied(checkout, store, "HEAD"))
+    (checkout / ".config").write_text("CONFIG_B=y\n")
+    git(checkout, "add", "--force", ".config")
+    commit(checkout)
+    assert ".config" not in names(copied(checkout, store, "HEAD"))
+    assert ".config" not in names(copied(checkout, store))
+
+
 def test_commits_share_the_copy_with_the_working_tree(checkout: Path, store: Store) -> None:
     edit(checkout, fork="second")
     second = commit(checkout)
