@@ -172,3 +172,12 @@ def test_out_of_a_matrix_is_resumed_by_name(uevt: Uevt, tmp_path: Path) -> None:
     assert f"continue it: uevt matrix --resume {tmp_path}" in uevt(*words, code=2).err
     (tmp_path / "matrix.json").rename(tmp_path / "other")
     assert uevt(*words, code=2).err.endswith("is not empty; name another --out\n")
+
+
+def test_unusable_directory_is_a_mistake_of_the_user(uevt: Uevt, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for name in ("file", "file/below"):
+        out = tmp_path / name
+        said = uevt("matrix", "model", "--workers=1", "--out", out, code=2).err
+        assert said.startswith(f"uevt: {out}: cannot be written: ")
+        assert said.endswith("; name another --out\n")

@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.cli.cases import select
 from conformance.cli.matrix.kernel_spec import KernelSpec, options_of, specified
+from conformance.results.directory import claim
 from conformance.results.errors import ReportError
 from conformance.results.files import read_json
 from conformance.results.results_json import NAME
@@ -44,8 +45,8 @@ class Plan:
         return _file(self.directory).is_file()
 
     def write(self) -> None:
-        """Write it down, for --resume.  Raises OSError."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        """Write it down, for --resume.  Raises ReportError for an unusable directory, OSError."""
+        claim(self.directory, resume=True)
         state = {"kernels": dict(self.kernels), "shards": self.shards}
         write_atomically(_file(self.directory), json.dumps(state, indent=1) + "\n")
 
