@@ -45,7 +45,7 @@ def test_a_job_gives_a_verdict_and_a_document(
     assert summary["frozen"]["judged"] == len(data["tests"]) - 1
     # A second job must not send the results of the first.
     refused = uevt("pull-lab", file, "--out", out, "--origin", "mylab", code=2)
-    assert "has results of another run; name another --out" in refused.err
+    assert refused.err == f"uevt: {out}: is not empty; name another --out\n"
 
 
 def test_kernel_and_modules_of_a_server_are_judged(
@@ -88,6 +88,13 @@ def test_a_wrong_command_runs_nothing(
     file = job(tmp_path, artifacts={"kernel": "nowhere"})
     assert says in uevt("pull-lab", file, "--out", tmp_path / "out", *words, code=2).err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_used_directory_is_refused_before_anything_is_fetched(uevt: Uevt, tmp_path: Path) -> None:
+    """No hint has --force, which is an option of `uevt run`."""
+    file = job(tmp_path, artifacts={"kernel": "nowhere"})
+    refused = uevt("pull-lab", file, "--out", tmp_path, "--origin", "mylab", code=2)
+    assert refused.err == f"uevt: {tmp_path}: is not empty; name another --out\n"
 
 
 def test_a_kernel_that_hangs_at_boot_ends_with_the_job(

@@ -47,8 +47,8 @@ def _perform(arguments: argparse.Namespace) -> int:
     if job.others:
         sys.stderr.write(f"uevt: not run, of another type: {', '.join(map(repr, job.others))}\n")
     out = Path(arguments.out).absolute()
-    if (out / NAME).exists():
-        raise ReportError(out, "has results of another run", "name another --out")
+    if out.is_dir() and any(out.iterdir()):
+        raise ReportError(out, "is not empty", "name another --out")
     with scratch() as directory:
         code = _run(job, out, directory)
     if not (out / NAME).exists():
