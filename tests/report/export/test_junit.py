@@ -165,6 +165,11 @@ def test_a_kernel_without_user_events_is_skipped() -> None:
         assert attribute(root, ".//property[@name='verdict']", "value") == "NOT_BUILT"
 
 
+def test_a_self_check_has_no_verdict() -> None:
+    root = document(run(case("a.b"), head=head(self_check=True)))
+    assert root.find(".//property[@name='verdict']") is None
+
+
 def test_classes_of_several_kernels_are_unique() -> None:
     root = document(run(case("write.a")), run(case("write.a")))
     found = [(each.get("classname"), each.get("name")) for each in root.findall(".//testcase")]
