@@ -27,6 +27,8 @@ from vm.errors import VmError
         ("rum", "did you mean run?"),
         ("6.12", "did you mean run --kernel 6.12?"),
         ("kernels biuld", "uevt kernels: argument VERB: invalid choice 'biuld', not of list,"),
+        ("kernels gc --older -1", "argument --older: invalid days value: '-1'"),
+        ("kernels gc --older nan", "argument --older: invalid days value: 'nan'"),
         ("run --kernel model -k EMPTY", "-k is empty; give a part of a case id"),
     ],
 )

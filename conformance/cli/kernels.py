@@ -50,8 +50,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     gc = verbs.add_parser("gc", help="garbage-collect the build store, least recently used first")
     bound = gc.add_mutually_exclusive_group()
     bound.add_argument("--keep", metavar="SIZE", type=size, help="keep this much, as 10G or 800M")
-    days = "remove what was not used for DAYS days (default: 30)"
-    bound.add_argument("--older", metavar="DAYS", type=float, default=30.0, help=days)
+    about = "remove what was not used for DAYS days (default: 30)"
+    bound.add_argument("--older", metavar="DAYS", type=days, default=30.0, help=about)
     gc.add_argument("--all", action="store_true", help="also remove what the default kernels need")
     gc.add_argument("--dry-run", action="store_true", help="only list what would be removed")
     gc.add_argument("--json", action="store_true", help="print JSON")
@@ -149,6 +149,14 @@ def size(text: str) -> int:
     if match is None:
         raise ValueError(text)
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
+def days(text: str) -> float:
+    """A number of days, 0 or more.  Raises ValueError."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError(text)
+    return value
 
 
 def _gc(arguments: argparse.Namespace) -> int:
