@@ -156,6 +156,12 @@ def test_sleeping_system_call(tmp_path: Path, dumps: list[str], busy: float, wai
     assert "task:kthreadd" not in found.seen
 
 
+def test_stale_addresses_in_the_scheduler_are_no_cause(tmp_path: Path) -> None:
+    found = diagnosed(Guest(tmp_path / "log", [IDLE], "hang_tasks_stale"))
+    assert "__slab_alloc_node" in found.seen
+    assert found.frames[:2] == ("hazard_write", "proc_reg_write")
+
+
 def test_killed_diagnosis_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     guest = Guest(tmp_path / "log", [IDLE])

@@ -65,6 +65,7 @@ CAPTURED: dict[str, list[str]] = {
     "hang_nmi_idle": ["panic:nmi-not-continuing"],
     "hang_tasks": [],
     "hang_tasks_waiting": [],
+    "hang_tasks_stale": [],
     "module_says_oops": [],
     "rate_limited": [],
     "silent_hang": [],

@@ -44,6 +44,7 @@ _CPU = re.compile(r"RIP=([0-9a-f]+) RFL=[0-9a-f]+ .*?CPL=(\d).*?HLT=(\d)")
 _END_OF_TASKS = re.compile(r"Showing busy workqueues|operation is disabled|sysrq: HELP")
 _END_OF_NMI = re.compile(r"Kernel Offset: |end Kernel panic|Dazed and confused")
 _TASK = re.compile(r"task:(.{1,16}?) +state:(\S) .*? pid:\s*(\d+) .*?ppid:\s*(\d+)")
+_SCHEDULE = re.compile(r"\bschedule\+0x")
 _COMM = re.compile(r"Comm: (.{1,15}?) +(?:Not t|T)ainted")
 _SUPERVISOR, _KTHREADD = "1", "2"
 _STOPPED = "Tt"
@@ -236,7 +237,7 @@ def _diagnose_sleep(lines: Sequence[str], evidence: list[str]) -> Diagnosis:
     tasks = _program_tasks(lines)
     seen = _with_lines(evidence, [line for task in tasks for line in task])
     for task in tasks:
-        found = frames(task)
+        found = frames(_without_scheduler(task))
         head = _TASK.match(task[0])
         if head is None or head[2] in _STOPPED:
             continue
@@ -248,6 +249,17 @@ def _diagnose_sleep(lines: Sequence[str], evidence: list[str]) -> Diagnosis:
     if not tasks:
         return Diagnosis(Party.KERNEL, "all processors are idle, no answer to BREAK", seen=seen)
     return Diagnosis(Party.AGENT, "every program of the guest waits for another", seen=seen)
+
+
+def _without_scheduler(task: list[str]) -> list[str]:
+    """The lines of a sleeping task from schedule() on.
+
+    A guessed stack has stale addresses between the frames of the scheduler.
+    """
+    for number, line in enumerate(task):
+        if _SCHEDULE.search(line):
+            return [task[0], "Call Trace:", *task[number:]]
+    return task
 
 
 def _program_tasks(lines: Sequence[str]) -> list[list[str]]:
