@@ -28,7 +28,7 @@ from host.files import write_atomically
 from host.progress import Step, StreamProgress
 from host.temporary_directories import scratch
 from host.text import counted, one_line, wrapped
-from kernels.errors import HostTrouble, UserMistake
+from kernels.errors import HostTrouble
 from kernels.store.store import Store
 
 _SECONDS = 60.0
@@ -59,16 +59,14 @@ def _positive(text: str) -> int:
 def _perform(arguments: argparse.Namespace) -> int:
     """0 if nothing diverges, 1 if something does.
 
-    Raises HostTrouble if no program was judged, KernelsError.
+    Raises HostTrouble if no program was judged, KernelsError, ReportError.
     """
     hint = "name a kernel: --kernel 6.12"
     one_kernel.refuse_model(arguments, "the model cannot diverge from itself", hint)
     out = None if arguments.out is None else Path(arguments.out).absolute()
     if out is not None:
         # Before a kernel is built and programs are found.
-        if out.is_dir() and any(out.iterdir()):
-            raise UserMistake(f"--out {out} is not empty", "name a new directory")
-        claim(out, resume=True)
+        claim(out)
     with one_kernel.resolved(arguments, "explored") as target:
         if out is not None:
             return _explored(arguments, target, out)

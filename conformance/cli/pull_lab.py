@@ -14,7 +14,7 @@ from conformance.cli.export import declare_sender, sender_of
 from conformance.cli.main import build_parser
 from conformance.cli.output import write
 from conformance.report.export.kcidb import render_kcidb
-from conformance.results.errors import ReportError
+from conformance.results.directory import require_empty
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import NAME, read_results
 from conformance.session.launch import session
@@ -47,8 +47,7 @@ def _perform(arguments: argparse.Namespace) -> int:
     if job.others:
         sys.stderr.write(f"uevt: not run, of another type: {', '.join(map(repr, job.others))}\n")
     out = Path(arguments.out).absolute()
-    if out.is_dir() and any(out.iterdir()):
-        raise ReportError(out, "is not empty", "name another --out")
+    require_empty(out)
     with scratch() as directory:
         code = _run(job, out, directory)
     if not (out / NAME).exists():

@@ -67,11 +67,12 @@ def relative(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None:
+def claim(directory: Path, *, resume: bool = False, force: bool | None = None) -> None:
     """Create ``directory``, or make an existing one ready for results.
 
     A directory that is not empty is refused, unless ``resume`` continues its run or ``force``
-    removes the results in it.  Raises ReportError for errors of the user, OSError for others.
+    removes the results in it (None: the command has no --force).  Raises ReportError for errors of
+    the user, OSError for others.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -80,17 +81,21 @@ def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None
                 raise journal.in_use(directory / journal.NAME)
             _clear(directory)
         elif not resume:
-            require_empty(directory)
+            require_empty(directory, has_force=force is not None)
         # Permission bits do not tell: root can write anywhere but on a read-only mount.
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
         raise _refused(directory, error) from error
 
 
-def require_empty(directory: Path) -> None:
-    """Raise ReportError for a directory with files."""
+def require_empty(directory: Path, *, has_force: bool = False) -> None:
+    """Raise ReportError for a directory with files.  Its hint is for commands with --force or not.
+
+    Nothing is created.
+    """
     if directory.is_dir() and any(directory.iterdir()):
-        raise ReportError(directory, "is not empty", "name another --out, or add --force")
+        hint = "name another --out" + (", or add --force" if has_force else "")
+        raise ReportError(directory, "is not empty", hint)
 
 
 def link_latest(directory: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.cli.cases import select
 from conformance.cli.matrix.kernel_spec import KernelSpec, options_of, specified
-from conformance.results.directory import claim
+from conformance.results.directory import claim, require_empty
 from conformance.results.errors import ReportError
 from conformance.results.files import read_json
 from conformance.results.results_json import NAME
@@ -105,8 +105,7 @@ def _require_new(directory: Path) -> None:
     if _file(directory).is_file():
         hint = f"continue it: uevt matrix --resume {directory}; or name another --out"
         raise ReportError(directory, "has a matrix already", hint)
-    if directory.is_dir() and any(directory.iterdir()):
-        raise ReportError(directory, "is not empty", "name another --out")
+    require_empty(directory)
 
 
 def _require_cases(options: argparse.Namespace) -> None:

@@ -23,7 +23,7 @@ def results_directory(config: pytest.Config, target: Target) -> Path:
         claim(directory, resume=(directory / journal.NAME).exists())
     elif config.option.out is not None:
         directory = Path(config.option.out).absolute()
-        claim(directory, force=config.option.force)
+        claim(directory, force=bool(config.option.force))
     else:
         directory = reserved(default_directory(results_root(config), target.id, datetime.now(UTC)))
         claim(directory)
@@ -34,7 +34,7 @@ def check_out(config: pytest.Config) -> None:
     """Refuse an --out in use before a kernel is built for it.  Raises ReportError."""
     option = config.option
     if option.out is not None and option.resume is None and not option.force:
-        require_empty(Path(option.out).absolute())
+        require_empty(Path(option.out).absolute(), has_force=True)
 
 
 def results_root(config: pytest.Config) -> Path:
