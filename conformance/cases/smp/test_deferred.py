@@ -159,14 +159,21 @@ def test_registered_behind_the_last(ue: UserEvents) -> None:
     new reference is dropped.
     """
     ahead = _Ahead(ue)
-    data, other = ahead.data, ahead.task.open_data()
-    data.unregister(data.register(f"{ue.name()} u32 v").word)
-    closing = ahead.prepared.close(data)
-    register = ahead.prepared.register(other, f"{ue.name()} u32 v")
-    assert ahead.perform(closing, register) == [{"0": 1}, {"0": 1}]
-    assert other.delete(ue.name()).errno == "EBUSY"
-    ue.tracefs.enable(ue.name())
-    assert other.write_event(0, b"\1\0\0\0").value == 8
-    ue.tracefs.disable(ue.name())
+    other = ahead.task.open_data()
+    calls: list[Operation] = []
+    # Three: a call that has to wait lets the worker come between it and the next.
+    for stem in ("a", "b", "c"):
+        data = ahead.task.open_data()
+        data.unregister(data.register(f"{ue.name(stem)} u32 v").word)
+        calls += (
+            ahead.prepared.close(data),
+            ahead.prepared.register(other, f"{ue.name(stem)} u32 v"),
+        )
+    assert ahead.perform(*calls) == [{"0": 1}] * 6
+    for index, stem in enumerate(("a", "b", "c")):
+        assert other.delete(ue.name(stem)).errno == "EBUSY"
+        ue.tracefs.enable(ue.name(stem))
+        assert other.write_event(index, b"\1\0\0\0").value == 8
+        ue.tracefs.disable(ue.name(stem))
     ahead.task.exit()
     assert ue.tracefs.status(eventually=True) == ""
