@@ -14,6 +14,7 @@ from conformance.session.program_guest import program_guest
 from conformance.session.target.target import Target, prove_accelerator
 from host.deadline import Deadline
 from kernels.store.built_kernel import BuiltKernel
+from vm.recorder.program import compile_recorder
 
 ROOT = Path(__file__).parents[3]
 SCENARIO = "tests.session.here.scenario"
@@ -34,6 +35,8 @@ def steps(built_kernel: BuiltKernel, tmp_path_factory: pytest.TempPathFactory) -
         accelerator=accelerator,
         memory_mib=768,
     )
+    # Here, and not in the guest: that takes a minute.
+    compile_recorder(work / "recorder")
     client = ROOT / "fixtures/clients/parts.c"
     subprocess.run(["gcc", "-o", work / "parts", client], check=True, timeout=60)
     suite = [ROOT, Path(sys.base_prefix).resolve()]
