@@ -7,21 +7,29 @@ state of the system differs from that before all runs.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
+
+# A run is forked from this process, which has imported what it needs: starting Python takes half
+# of a short run here.
+import conformance.session.controller.controller
+import conformance.session.plugin
+import conformance.session.worker.here_guest  # noqa: F401
+from conformance.session.__main__ import main as session
 
 UEVT = (sys.executable, "-c", "import sys; from conformance.cli.main import main; sys.exit(main())")
 # What `uevt run --here` is, for some files: collecting all takes most of the time of a short run.
 _PYTEST = (
-    *(sys.executable, "-m", "conformance.session.__main__", "-c", "pyproject.toml"),
-    *("--noconftest", "-p", "uevt", "--tb=no", "--assert=plain", "-s", "-p", "no:terminalreporter"),
-    *("-p", "no:cacheprovider", "--here", "--tier=full"),
+    *("-c", "pyproject.toml", "--noconftest", "-p", "uevt", "--tb=no", "--assert=plain", "-s"),
+    *("-p", "no:terminalreporter", "-p", "no:cacheprovider", "--here", "--tier=full"),
 )
 _FILES = (
     *("control_files/test_pid_filter", "dated/test_instances", "instances/test_instance"),
@@ -40,6 +48,7 @@ SELECTED = (
     "empty_cpumask_refused or pid_filter.no_number or rights.superblock_deletes"
 )
 SECONDS = 400
+_FORK = multiprocessing.get_context("fork")
 
 
 def settings() -> dict[str, str]:
@@ -86,37 +95,58 @@ def differences(before: dict[str, str], after: dict[str, str]) -> dict[str, list
 VOLATILE = {f"/proc/sys/kernel/{name}" for name in ("ns_last_pid", "random", "pty")}
 
 
-def finished(*words: str, program: Sequence[str] = RUN) -> dict[str, Any]:
-    done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=SECONDS)
+class Run:
+    """A run of some files, begun."""
+
+    def __init__(self, *words: str) -> None:
+        self._printed = Path(tempfile.mkdtemp())
+        self.process: ForkProcess = _FORK.Process(target=self._perform, args=words)
+        self.process.start()
+
+    def _perform(self, *words: str) -> None:
+        for number, name in ((1, "out"), (2, "errors")):
+            os.dup2(os.open(self._printed / name, os.O_CREAT | os.O_WRONLY), number)
+        sys.exit(session([*RUN, *words]))
+
+    def signal(self, number: int) -> None:
+        assert self.process.pid is not None
+        os.kill(self.process.pid, number)
+
+    def end(self) -> dict[str, Any]:
+        """Its code and what it printed."""
+        self.process.join(SECONDS)
+        assert self.process.exitcode is not None, "the run does not end"
+        printed = {each.name: each.read_text() for each in self._printed.iterdir()}
+        return {"code": self.process.exitcode, **printed}
+
+
+def finished(*words: str) -> dict[str, Any]:
+    return Run(*words).end()
+
+
+def uevt(*words: str) -> dict[str, Any]:
+    done = subprocess.run([*UEVT, *words], capture_output=True, text=True, timeout=SECONDS)
     return {"code": done.returncode, "out": done.stdout, "errors": done.stderr}
 
 
 def disturbed(number: int, directory: str) -> dict[str, Any]:
     """A run that gets a signal after its first cases."""
-    words = [*RUN, "-k", SELECTED, "--out", directory]
-    run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = Run("-k", SELECTED, "--out", directory)
     journal = Path(directory, "journal.jsonl")
     end = time.monotonic() + SECONDS
     while not journal.exists() or journal.read_text().count('"event": "case"') < 4:
         assert time.monotonic() < end, "no case ended"
-        assert run.poll() is None, run.communicate()
+        assert run.process.exitcode is None, run.end()
         time.sleep(0.05)
     second = {}
     if number == signal.SIGKILL:
         # It holds the system, and does not end meanwhile.
-        run.send_signal(signal.SIGSTOP)
+        run.signal(signal.SIGSTOP)
         second = finished("-k", "write.")
-    run.send_signal(number)
-    out, errors = run.communicate(timeout=SECONDS)
+    run.signal(number)
+    ended = run.end()
     time.sleep(1)
-    return {
-        "code": run.returncode,
-        "out": out,
-        "errors": errors,
-        "second": second,
-        "state": STATE.exists(),
-        "agents": agents(),
-    }
+    return {**ended, "second": second, "state": STATE.exists(), "agents": agents()}
 
 
 def agents() -> int:
@@ -139,11 +169,8 @@ def main() -> None:
     killed = disturbed(signal.SIGKILL, "/tmp/killed")
     leave_like_a_case()
     emit("killed", killed)
-    emit(
-        "resumed",
-        with_outcomes(finished("run", "--resume", "/tmp/killed", program=UEVT), "/tmp/killed"),
-    )
-    emit("client", finished("client", "--here", "--", "/host/parts", program=UEVT))
+    emit("resumed", with_outcomes(uevt("run", "--resume", "/tmp/killed"), "/tmp/killed"))
+    emit("client", uevt("client", "--here", "--", "/host/parts"))
     create_event("u:somebody u32 a")
     before = settings()
     emit("foreign", finished("-k", "write."))
