@@ -15,11 +15,11 @@ from conformance.session import launch
 from conformance.session.launch import session
 from kernels.errors import UserMistake
 
-# Waits for SIGTERM, which it causes its parent to receive.
+# Waits for SIGTERM, while its parent receives a signal.
 LISTENS = """\
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit({code}))
-os.kill(os.getppid(), signal.SIGTERM)
+os.kill(os.getppid(), signal.{sent})
 time.sleep(60)
 """
 DEAF = """\
@@ -29,8 +29,16 @@ time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("text", [LISTENS.format(code=130), LISTENS.format(code=0), DEAF])
-def test_sigterm_is_forwarded_to_the_session(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        LISTENS.format(code=130, sent="SIGTERM"),
+        LISTENS.format(code=0, sent="SIGTERM"),
+        LISTENS.format(code=130, sent="SIGINT"),
+        DEAF,
+    ],
+)
+def test_signals_are_forwarded_to_the_session(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """The session writes its results; later kernels are not begun."""
     monkeypatch.setattr(launch, "_SESSION", ("-c", text))
     monkeypatch.setattr(launch, "_words", lambda *_: [])

@@ -15,6 +15,7 @@ from conformance.cli.command_tree import commands_of
 from conformance.cli.examples import epilog
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from host import interruption
 from host.text import complain, discard, escape_unencodable
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _open_standard_descriptors()
     escape_unencodable(sys.stdout)
     # SIGTERM ends a build like Ctrl-C: its objects stay.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interruption.by_sigterm()
     argv = sys.argv[1:] if argv is None else argv
     style = _style(argv)
     try:

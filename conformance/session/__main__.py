@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.options import value_of
+from host import interruption
 from host.text import complain, discard, escape_unencodable
 
 _WITHOUT_VERDICT = (Ending.USAGE, Ending.HOST, Ending.BUILD_FAILED, Ending.INTERRUPTED)
@@ -30,6 +31,7 @@ def main(argv: Sequence[str]) -> int:
     witness = ExitCodeObserver()
     style = ExitStyle(value_of("--exit-style", argv) or ExitStyle.DEFAULT)
     try:
+        interruption.by_sigterm()
         code = int(pytest.main(list(argv), plugins=[witness]))
         sys.stdout.flush()
     except KeyboardInterrupt:

@@ -112,14 +112,11 @@ def session(
 
 
 class _Forwarded:
-    """Signals for a child, which may not have started yet: SIGTERM is forwarded."""
+    """Signals for a child, which may not have started yet: forwarded as SIGTERM."""
 
     def __init__(self) -> None:
         self.received = False
         self._child: subprocess.Popen[bytes] | None = None
-
-    def note(self, *_: object) -> None:
-        self.received = True
 
     def handle(self, *_: object) -> None:
         self.received = True
@@ -136,14 +133,15 @@ class _Forwarded:
 def _signals_left_to_the_child() -> Iterator[_Forwarded]:
     """Let a child decide how to end, from before it starts.
 
-    A terminal sends SIGINT to both processes; SIGTERM arrives here only and is forwarded.
+    Both are forwarded, since they may arrive here only.  After the SIGINT that a terminal sends to
+    both processes the child ignores that (see `host.interruption`).
     """
     signals = _Forwarded()
-    before = {
-        # Not SIG_IGN, which the child would inherit.
-        signal.SIGINT: signal.signal(signal.SIGINT, signals.note),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, signals.handle),
-    }
+    # SIGINT stays ignored, as in the background of a script.
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        numbers.append(signal.SIGINT)
+    before = {number: signal.signal(number, signals.handle) for number in numbers}
     try:
         yield signals
     finally:

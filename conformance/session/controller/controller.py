@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,6 +39,7 @@ from conformance.session.selection import frozen_list
 from conformance.session.target.gcov import NoCoverage
 from conformance.session.target.target import Target
 from conformance.session.time_limits import Lost, RunLimit
+from host import interruption
 from host.text import one_line
 from kernels.store.store import default_root
 
@@ -95,7 +95,7 @@ class Controller:
         self._ktap = ktap
         self._outputs = outputs(config, self._recorder.head, relative(directory), ktap)
         # SIGTERM ends the run like Ctrl-C: with a report of the results so far.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        interruption.by_sigterm()
 
     def close_after_fork(self) -> None:
         """Close the parent's journal and KTAP in a forked worker."""

@@ -1,0 +1,46 @@
+"""SIGTERM as Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """\
+import os, signal
+from host import interruption
+{before}
+interruption.by_sigterm()
+for sent in {signals}:
+    try:
+        os.kill(os.getpid(), sent)
+        print("on", end=" ")
+    except KeyboardInterrupt:
+        print("end", end=" ")
+"""
+IGNORED = "signal.signal(signal.SIGINT, signal.SIG_IGN)"
+INT, TERM = int(signal.SIGINT), int(signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    ("before", "signals", "printed"),
+    [
+        ("", (TERM, TERM, TERM), "end on on"),
+        # A terminal sends SIGINT to all, and the parent forwards it as SIGTERM.
+        ("", (INT, TERM), "end on"),
+        ("", (TERM, INT, INT), "end end end"),
+        (IGNORED, (INT, TERM), "on end"),
+        ("interruption._SAME_S = 0.0", (TERM, TERM), "end end"),
+    ],
+)
+def test_sigterm_does_not_interrupt_twice(
+    before: str, signals: tuple[int, ...], printed: str
+) -> None:
+    text = PROGRAM.format(before=before, signals=signals)
+    command = [sys.executable, "-c", text]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == printed
