@@ -34,6 +34,7 @@ PARAMETERS = ("tier", "k", "frozen")
 """Options of `uevt run` that ``parameters`` may have: ``tier=full k='write or status'``."""
 TIMEOUT_S = 3600
 """Seconds of a test without ``timeout_s``."""
+_MOST_S = 10**9
 
 _REFUSED = ("subset", "pre-commands", "post-commands")
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -203,8 +204,9 @@ class _Reader:
         if kernel is None:
             raise self.wrong("artifacts.kernel", "is missing", "add the URL of a bzImage")
         seconds = self.get(test, "timeout_s", int, TIMEOUT_S)
-        if seconds <= 0:
-            raise self.wrong("tests.timeout_s", f"is {seconds}", "write a number of seconds")
+        if not 0 < seconds <= _MOST_S:
+            hint = f"write a number of seconds, 1 to {_MOST_S}"
+            raise self.wrong("tests.timeout_s", f"is {seconds}", hint)
         id = self.get(test, "id", str, TYPE)
         return id, kernel, self._artifact(job, "modules"), self._parameters(test), seconds
 

@@ -73,6 +73,8 @@ def test_a_value_may_have_spaces(tmp_path: Path) -> None:
         ({"test": {"subset": ["a"]}}, "tests.subset: is not supported"),
         ({"test": {"pre-commands": ["reboot"]}}, "tests.pre-commands: is not supported"),
         ({"test": {"timeout_s": 0}}, "tests.timeout_s: is 0"),
+        # No timer takes it.
+        ({"test": {"timeout_s": 10**10}}, "tests.timeout_s: is 10000000000"),
         ({"test": {"timeout_s": True}}, "timeout_s: is True"),
         ({"test": {"parameters": "tier"}}, "'tier' is no parameter; write NAME=VALUE"),
         ({"test": {"parameters": "out=/etc"}}, "'out=/etc' is no parameter"),
