@@ -54,6 +54,18 @@ def test_closed_descriptors_are_not_written_into(tmp_path: Path) -> None:
     assert read_journal(out / "journal.jsonl").complete
 
 
+def test_removed_working_directory_is_named(tmp_path: Path) -> None:
+    (gone := tmp_path / "gone").mkdir()
+    script = 'rmdir "$PWD"; exec "$@"'
+    command = ["sh", "-c", script, "sh", *UEVT, "run", *FEW, "--out=out"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=gone, env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
+    why = "uevt: the working directory was removed; change to another one\n"
+    assert (done.returncode, done.stderr) == (2, why)
+
+
 def test_characters_that_the_locale_lacks_are_escaped(tmp_path: Path) -> None:
     run = stored(tmp_path, kernel("6.12", case("a.b", Outcome.FAIL, reason="read 1…2")))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "latin-1"}

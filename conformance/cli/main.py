@@ -76,6 +76,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         discard(sys.stdout)
         return _SIGPIPE_EXIT
     except (KernelsError, OSError) as error:
+        if isinstance(error, FileNotFoundError) and error.filename is None:
+            # Of getcwd(2): a relative name has no meaning.
+            gone = UserMistake("the working directory was removed", "change to another one")
+            return _fail(gone, Ending.USAGE, style)
         return _fail(error, Ending.HOST, style)
     except KeyboardInterrupt:
         return exit_code(Ending.INTERRUPTED, style)
