@@ -136,11 +136,16 @@ def test_case_in_which_a_run_died_twice_is_abandoned(place: Runs, out: Path) -> 
 def test_second_process_that_resumes_a_run_is_refused(place: Runs, out: Path) -> None:
     cut(out, 4)
     before = (out / "journal.jsonl").read_bytes()
+    ktap = place.directory / "ktap"
+    ktap.write_text("of the first process")
+    several = ("--kernel=6.12", f"--resume={out.parent}")
+    (out.parent / "model").symlink_to(out)
     with JournalWriter(out / "journal.jsonl"):
-        for options in ([f"--resume={out}"], [f"--out={out}", "--force"]):
-            code, said = place.run(*FEW, *options)
+        for options in ([f"--resume={out}"], [f"--out={out}", "--force"], several):
+            code, said = place.run(*FEW, *options, f"--ktap={ktap}")
             assert code == 2
             assert "is being written by another run; wait for that run to end" in said
+    assert ktap.read_text() == "of the first process"
     assert (out / "journal.jsonl").read_bytes() == before
 
 

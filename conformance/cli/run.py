@@ -115,6 +115,7 @@ def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> in
     from conformance.cli.run_against import judge, require_patches
     from conformance.report.export.github import share
     from conformance.report.export.ktap_stream import KtapRuns
+    from conformance.session.controller.run_directory import check_directory
 
     style = ExitStyle(arguments.exit_style)
     # Check every kernel before the first run.
@@ -122,6 +123,8 @@ def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> in
         for kernel in kernels:
             require_patches(arguments, kernel)
     each = [_for_one_kernel(arguments, kernel) for kernel in kernels]
+    for one in each:
+        check_directory(one)
     ktap = open_ktap(arguments.ktap) if len(kernels) > 1 else None
     runs = None if ktap is None else KtapRuns(ktap, len(kernels))
     share(os.environ, len(kernels))

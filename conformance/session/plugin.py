@@ -21,7 +21,7 @@ from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.controller.controller import Controller
 from conformance.session.controller.resume import recall_options
-from conformance.session.controller.run_directory import check_out, results_directory
+from conformance.session.controller.run_directory import check_directory, results_directory
 from conformance.session.ending import CONTROLLER, observe, refuse
 from conformance.session.here.errors import Refused
 from conformance.session.here.system import BorrowedSystem
@@ -158,7 +158,7 @@ def _check(config: pytest.Config) -> None:
     _allowed()
     require_open_files()
     check(config.option)
-    check_out(config)
+    check_directory(config.option)
 
 
 def _controller(config: pytest.Config) -> Controller:

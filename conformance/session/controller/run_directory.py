@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,11 +32,22 @@ def results_directory(config: pytest.Config, target: Target) -> Path:
     return directory
 
 
-def check_out(config: pytest.Config) -> None:
-    """Refuse an --out in use before a kernel is built for it.  Raises ReportError."""
-    option = config.option
-    if option.out is not None and option.resume is None and not option.force:
-        require_empty(Path(option.out).absolute(), has_force=True)
+def check_directory(option: Namespace) -> None:
+    """Refuse a directory in use before a kernel is built, or a --ktap truncated, for it.
+
+    Raises ReportError.
+    """
+    given = option.out if option.resume is None else option.resume
+    if given is None:
+        return
+    directory = Path(given).absolute()
+    record = directory / journal.NAME
+    if option.resume is None and not option.force:
+        require_empty(directory, has_force=True)
+    # Any other error is that of `claim`.
+    with suppress(OSError):
+        if journal.is_in_use(record):
+            raise journal.in_use(record)
 
 
 def results_root(config: pytest.Config) -> Path:
