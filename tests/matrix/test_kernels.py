@@ -137,7 +137,8 @@ def test_tree_is_not_built_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_changed_patch_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, file = tmp_path / "out", patch(tmp_path)
     words = ["matrix", "6.12", f"--patch={file}", "--abi=6.12", f"--out={out}"]
-    planned(build_parser(words).parse_args(words)).write()
+    with planned(build_parser(words).parse_args(words)).written():
+        pass
     words = ["matrix", f"--resume={out}"]
     plan = recalled(build_parser(words).parse_args(words))
     (spec,) = plan.left

@@ -167,11 +167,22 @@ def test_matrix_without_a_scheduler_leaves_nothing(
 
 def test_out_of_a_matrix_is_resumed_by_name(uevt: Uevt, tmp_path: Path) -> None:
     """No hint has --force, which is an option of `uevt run`."""
-    Plan(tmp_path, {}, [], None).write()
+    with Plan(tmp_path, {}, [], None).written():
+        pass
     words = ("matrix", "model", f"--out={tmp_path}")
     assert f"continue it: uevt matrix --resume {tmp_path}" in uevt(*words, code=2).err
     (tmp_path / "matrix.json").rename(tmp_path / "other")
     assert uevt(*words, code=2).err.endswith("is not empty; name another --out\n")
+
+
+def test_second_matrix_in_a_directory_is_refused(uevt: Uevt, tmp_path: Path) -> None:
+    kernels = {"model": {"words": ["--kernel=model", "--fail-on=detail"], "digest": ""}}
+    plan, words = Plan(tmp_path, kernels, [], None), ("matrix", "--workers=1", "--resume")
+    with plan.written():
+        before = (tmp_path / "matrix.json").read_bytes()
+        said = uevt(*words, tmp_path, code=2).err
+        assert "is in use by another matrix; wait for it to end" in said
+        assert (tmp_path / "matrix.json").read_bytes() == before
 
 
 def test_unusable_directory_is_a_mistake_of_the_user(uevt: Uevt, tmp_path: Path) -> None:

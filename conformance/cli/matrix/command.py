@@ -62,9 +62,8 @@ def _judge(arguments: argparse.Namespace, plan: Plan) -> dict[str, str]:
     """Judge the kernels that are left; the errors of those that were not judged."""
     flavour = plan.left[0].flavour
     workers = arguments.workers or guests_that_fit(flavour)
-    with connected(arguments, workers, guest_mib(flavour)) as client:
-        # Without a connection there is nothing to resume.
-        plan.write()
+    # Without a connection there is nothing to resume.
+    with connected(arguments, workers, guest_mib(flavour)) as client, plan.written():
         matrix = Matrix(client, plan.directory, plan.left, plan.shards)
         moving = is_terminal(sys.stdout, os.environ)
         screen = Screen(sys.stdout, matrix.columns, moving=moving)

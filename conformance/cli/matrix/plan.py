@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from conformance.cli.cases import select
 from conformance.cli.matrix.kernel_spec import KernelSpec, options_of, specified
@@ -25,6 +28,7 @@ _OF_RUN = (
     *("tree", "ref", "patch", "config", "flavour", "append"),
 )
 _STATE = "matrix.json"
+_LOCK = ".matrix.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,22 @@ class Plan:
         """Whether the matrix can be resumed."""
         return _file(self.directory).is_file()
 
-    def write(self) -> None:
-        """Write it down, for --resume.  Raises ReportError for an unusable directory, OSError."""
+    @contextmanager
+    def written(self) -> Iterator[None]:
+        """Write it down, for --resume; until the end no other matrix may use the directory.
+
+        Raises ReportError for an unusable directory, OSError.
+        """
         claim(self.directory, resume=True)
-        state = {"kernels": dict(self.kernels), "shards": self.shards}
-        write_atomically(_file(self.directory), json.dumps(state, indent=1) + "\n")
+        with ExitStack() as held:
+            try:
+                held.enter_context(FileLock(self.directory / _LOCK, blocking=False))
+            except Timeout:
+                hint = "wait for it to end, or name another directory"
+                raise ReportError(self.directory, "is in use by another matrix", hint) from None
+            state = {"kernels": dict(self.kernels), "shards": self.shards}
+            write_atomically(_file(self.directory), json.dumps(state, indent=1) + "\n")
+            yield
 
 
 def planned(arguments: argparse.Namespace) -> Plan:
