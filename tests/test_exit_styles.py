@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -13,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli import run
+from conformance.cli.main import main
+from conformance.session import __main__ as session
 from host.progress import silent
 from kernels.catalog.catalog import load_catalog
 from kernels.store.built_kernel import BuiltKernel, Recipe
@@ -144,6 +148,24 @@ def test_not_applicable(tmp_path: Path) -> None:
     older = ("--kernel", "model", "--abi", "6.1", "-k", "instance.multi_format")
     assert codes(*older, out=tmp_path) == (2, 4, 77, 129)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("style", "code"), [("default", 3), ("bisect", 129)])
+def test_traceback_is_no_verdict(
+    style: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python's own exit code would be that of a FAIL."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    words = ["--kernel=model", f"--exit-style={style}"]
+    monkeypatch.setattr(pytest, "main", broken)
+    assert session.main(words) == code
+    gc.enable()
+    monkeypatch.setattr(run, "make_absolute", broken)
+    assert main(["run", *words]) == code
+    assert capsys.readouterr().err.count("Traceback") == 2
 
 
 def test_a_skipped_selection_is_in_ktap(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -83,6 +84,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, Ending.HOST, style)
     except KeyboardInterrupt:
         return exit_code(Ending.INTERRUPTED, style)
+    except Exception:
+        # A bug of ours: Python's own code is that of a FAIL, and of a bad commit.
+        traceback.print_exc()
+        return exit_code(Ending.HOST, style)
     return code
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import traceback
 from collections.abc import Sequence
 
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
@@ -41,6 +42,10 @@ def main(argv: Sequence[str]) -> int:
         # Of our output: the disk is full, or its reader has gone.
         discard(sys.stdout)
         complain(error)
+        return exit_code(Ending.HOST, style)
+    except Exception:
+        # A bug of ours: Python's own code is that of a FAIL.
+        traceback.print_exc()
         return exit_code(Ending.HOST, style)
     if witness.code is not None:
         return witness.code
