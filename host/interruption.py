@@ -29,8 +29,11 @@ class _Handler:
 _interrupt = _Handler()
 
 
-def by_sigterm() -> None:
-    """Let SIGTERM interrupt this process like SIGINT, which stays ignored if it is."""
+def by_sigterm(*, of_parent: bool = False) -> None:
+    """Let SIGTERM interrupt this process like SIGINT.
+
+    With ``of_parent`` it also repeats a SIGINT, which stays ignored if it is.
+    """
     signal.signal(signal.SIGTERM, _interrupt)
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    if of_parent and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt)

@@ -13,7 +13,7 @@ PROGRAM = """\
 import os, signal
 from host import interruption
 {before}
-interruption.by_sigterm()
+interruption.by_sigterm(of_parent=True)
 for sent in {signals}:
     try:
         os.kill(os.getpid(), sent)
