@@ -15,7 +15,13 @@ from pathlib import Path
 from conformance.abi import uapi
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MULTI_SYSTEM, ROOT, SYSTEM, TRACING_ON
 from conformance.runner.cleanup import removal_of
-from conformance.session.here.occupancy import attachments, instances, text, user_events
+from conformance.session.here.occupancy import (
+    attachments,
+    instances,
+    other_events,
+    text,
+    user_events,
+)
 from host.deadline import Deadline
 from host.errors import DeadlineExpired
 
@@ -45,8 +51,7 @@ def _left(keep: Collection[str]) -> list[str]:
 
 def _probes() -> list[str]:
     """GROUP/NAME of kprobes, eprobes and synthetic events."""
-    lines = [line for line in text(DYNAMIC_EVENTS).splitlines() if not line.startswith("u:")]
-    return _PROBE.findall("\n".join(lines))
+    return _PROBE.findall("\n".join(other_events()))
 
 
 def _stop_tracing() -> None:

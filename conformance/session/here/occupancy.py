@@ -19,9 +19,6 @@ _EMPTY = {
     f"{ROOT}/set_event": "enabled events",
     f"{ROOT}/set_event_pid": "a filter by process id",
     f"{ROOT}/set_event_notrace_pid": "a filter by process id",
-    f"{ROOT}/kprobe_events": "kprobes",
-    f"{ROOT}/uprobe_events": "uprobes",
-    f"{ROOT}/synthetic_events": "synthetic events",
 }
 _ENTRIES = re.compile(r"^# entries-in-buffer/entries-written: (\d+)/", re.MULTILINE)
 #: Names in a message.
@@ -42,6 +39,12 @@ def user_events() -> list[str]:
     return list(dict.fromkeys(name for line in lines if (name := event_of(line))))
 
 
+def other_events() -> list[str]:
+    """Definitions of the dynamic events that are not of user_events: probes, synthetic events."""
+    lines = _content(text(DYNAMIC_EVENTS))
+    return [each for each in lines if not each.startswith(grammar.PREFIX)]
+
+
 def instances() -> list[str]:
     """Names of the tracefs instances."""
     with suppress(OSError):
@@ -59,6 +62,8 @@ def tracing_in_progress() -> list[str]:
         lines = _content(text(path))
         if lines:
             found.append(f"{what}: {listed(lines)}")
+    if defined := other_events():
+        found.append(f"dynamic events: {listed(defined)}")
     if records := _records():
         found.append(f"{counted(records, 'record')} in trace")
     found += [f"{what} of {name}" for name, what in attachments()]

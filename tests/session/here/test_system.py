@@ -13,7 +13,7 @@ import pytest
 from conformance import cases
 from conformance.cases.case import Facility, Isolation
 from conformance.session.__main__ import main
-from conformance.session.here import privileges, system
+from conformance.session.here import occupancy, privileges, system
 from conformance.session.here.errors import Refused
 from conformance.session.here.foreign_events import event_of, without_events
 from conformance.session.here.system import BorrowedSystem, SystemState
@@ -155,6 +155,16 @@ def test_nothing_is_restored_beside_a_process_that_the_kernel_holds(
     monkeypatch.setattr(system, "end_session", lambda *_: [stuck])
     monkeypatch.setattr(system, "remove_leftovers", lambda _: pytest.fail("it could hang"))
     assert borrowed.restore() == [f"{stuck} and cannot be killed"]
+
+
+def test_probes_of_every_kind_are_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eprobes and fprobes are in dynamic_events only."""
+    shown = tmp_path / "dynamic_events"
+    monkeypatch.setattr(occupancy, "DYNAMIC_EVENTS", str(shown))
+    before = occupancy.tracing_in_progress()
+    shown.write_text("u:theirs u32 a\ne:mine/e sched.sched_switch\nf:fprobes/f vfs_read\n")
+    found = "dynamic events: e:mine/e sched.sched_switch, f:fprobes/f vfs_read"
+    assert [each for each in occupancy.tracing_in_progress() if each not in before] == [found]
 
 
 @pytest.mark.parametrize(
