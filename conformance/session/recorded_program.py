@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from conformance.session.here.system import BorrowedSystem
 from conformance.session.program_guest import ProgramGuest, directories_named, program_guest
 from conformance.session.target.target import Target
 from host.deadline import Deadline
+from host.die_with_parent import __file__ as LEASH
 from host.kernel_reports import CRASHES, HARMLESS
 from host.temporary_directories import scratch
 from host.text import one_line
@@ -99,8 +101,12 @@ class RecordedProgram:
             return _ended(tools, bool(reports or not_restored), remarks)
 
     def _run_in_session(self, system: BorrowedSystem, tools: Path, limit: float | None) -> str:
-        """Run it in a session of its own, which ends with it; how it ended."""
-        process = subprocess.Popen(self._command(str(tools)), start_new_session=True)
+        """Run it in a session of its own, which ends with it; how it ended.
+
+        The recorder dies with this process, and takes all tasks of the program with it.
+        """
+        leash = [sys.executable, "-I", "-S", LEASH, str(os.getpid())]
+        process = subprocess.Popen([*leash, *self._command(str(tools))], start_new_session=True)
         try:
             system.note_session(process.pid)
             code = process.wait(limit)

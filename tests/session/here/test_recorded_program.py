@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from conformance.session.here import system
 from conformance.session.here.system import BorrowedSystem
 from conformance.session.recorded_program import Ended, RecordedProgram
 from host.kernel_reports import ReportKind
+from tests.processes import gone, wait_for
 from tests.session.here.test_system import STATE
 from vm.here.processes import StuckProcess
 from vm.kernel_log.reports import Finding
@@ -85,3 +88,23 @@ def test_what_is_not_restored_is_no_success(
     monkeypatch.setattr(system, "write_back", lambda _: ["tracing_on was 1"])
     ended = run(monkeypatch, [])
     assert (ended.crashed, ended.remarks) == (True, ("not restored: tracing_on was 1",))
+
+
+def test_the_recorder_dies_with_a_run_that_is_killed(
+    borrowed: BorrowedSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = tmp_path / "started"
+    recorder = tmp_path / "recorder"
+    recorder.write_text(
+        f"#!/bin/sh\necho $$ >{started}.new\nmv {started}.new {started}\nexec sleep 60\n"
+    )
+    recorder.chmod(0o700)
+    run = os.fork()
+    if not run:
+        borrowed.begin()
+        RecordedProgram(["true"], "none", 0)._run_in_session(borrowed, tmp_path, None)
+        os._exit(0)
+    wait_for(started.exists, "start of the recorder")
+    os.kill(run, signal.SIGKILL)
+    os.waitpid(run, 0)
+    wait_for(lambda: gone(int(started.read_text())), "end of the recorder", 10.0)
