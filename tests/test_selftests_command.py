@@ -11,14 +11,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import IO, cast
 
 import pytest
 
 from conformance.cases.discovery import all_cases
+from conformance.cli import selftests
 from conformance.cli.selftests import Row, _results
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Level, Outcome
+from conformance.results.results_json import NAME, write_results
 from conformance.session.selftests import run
 from conformance.session.selftests.counterparts import COUNTERPARTS, EXPLANATIONS
 from conformance.session.selftests.ktap import Result, Selftest, read_selftests
@@ -26,10 +28,11 @@ from conformance.session.selftests.programs import compile_selftests
 from conformance.session.selftests.run import Ran
 from conformance.session.target.target import Target
 from host.deadline import Deadline
-from kernels.errors import UserMistake
+from kernels.errors import HostTrouble, UserMistake
 from kernels.store.built_kernel import BuiltKernel
 from tests.conftest import Uevt
 from tests.report.samples import mixed
+from tests.report.samples import run as sample
 from vm.errors import GuestCrashed
 from vm.shell.relay import TimedOut
 
@@ -127,6 +130,21 @@ def test_kernel_reports_and_crashes_are_returned(
 
 def test_without_cases_none_is_run() -> None:
     assert _results(Namespace(), []) == ()
+
+
+def test_without_a_verdict_of_cases_nothing_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A case without a verdict does not deviate."""
+    lost = replace(_case(), outcome=Outcome.ERROR)
+
+    def run_cases(_: Namespace, kernel: str, out: str, *, stdout: IO[str], stderr: IO[str]) -> int:
+        stdout.write("uevt: 6.12 ERROR: 0 passed\n")
+        Path(out).mkdir()
+        write_results(sample(lost), Path(out) / NAME)
+        return 3
+
+    monkeypatch.setattr(selftests, "session", run_cases)
+    with pytest.raises(HostTrouble, match="our cases have no verdict: uevt: "):
+        _results(Namespace(kernel="6.12"), ["write.parts"])
 
 
 PASSED = Selftest("dyn_test", "matching", Result.OK)

@@ -15,7 +15,7 @@ from conformance.cli import one_kernel
 from conformance.cli.output import print_json
 from conformance.results.case_result import CaseResult
 from conformance.results.exit_codes import Ending, exit_code
-from conformance.results.outcome import Level, Outcome, failing
+from conformance.results.outcome import Level, Outcome, RunVerdict, failing
 from conformance.results.results_json import NAME, read_results
 from conformance.session.launch import session
 from conformance.session.options import apply_defaults, default_options
@@ -169,8 +169,9 @@ def _results(arguments: Namespace, cases: Sequence[str]) -> tuple[CaseResult, ..
         code = session(options, arguments.kernel, str(out), stdout=output, stderr=output)
         if code == exit_code(Ending.INTERRUPTED):
             raise KeyboardInterrupt
-        if not (out / NAME).exists():
+        record = read_results(out / NAME) if (out / NAME).exists() else None
+        if record is None or record.verdict is RunVerdict.ERROR:
+            what = "did not run" if record is None else "have no verdict"
             output.seek(0)
-            raise HostTrouble(f"our cases did not run: {output.read().strip()[-500:]}", "")
-        record = read_results(out / NAME)
+            raise HostTrouble(f"our cases {what}: {output.read().strip()[-500:]}", "")
     return tuple(each for each in record.cases if each.outcome is not Outcome.SKIP)
