@@ -67,6 +67,16 @@ def test_a_command_has_its_output_and_exit_code(
     assert errors in (None, done.stderr)
 
 
+def test_a_working_directory_that_is_not_utf_8(built_kernel: BuiltKernel, tmp_path: Path) -> None:
+    work = tmp_path / os.fsdecode(b"\xff")
+    work.mkdir()
+    (work / "file").write_text("text")
+    done = subprocess.run(
+        [*SHELL, "--", "cat", "file"], cwd=work, capture_output=True, timeout=SECONDS, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"text", b"")
+
+
 def test_input_output_and_files_pass_whole(shell: Shell, tmp_path: Path) -> None:
     content = os.urandom(MEGABYTES)
     done = shell("tee file | cat; cat mine", given=content)

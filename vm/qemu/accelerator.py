@@ -142,7 +142,7 @@ def _key(kernel: Path, qemu: Path, device: Path) -> str:
     for file in (qemu, kernel):
         status = file.stat()
         parts.append(f"{file.resolve()} {status.st_mtime_ns} {status.st_size}")
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return hashlib.sha256(os.fsencode("\n".join(parts))).hexdigest()
 
 
 def _recall(store: Path, key: str) -> Accelerator | None:

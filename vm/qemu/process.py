@@ -44,7 +44,7 @@ class Qemu:
     def __init__(self, argv: Sequence[str], log: Path, descriptors: Sequence[int] = ()) -> None:
         starter = [sys.executable, "-I", "-S", DIE_WITH_PARENT, str(os.getpid())]
         with log.open("wb") as output:
-            self._output_from = output.write(f"{shlex.join(argv)}\n".encode())
+            self._output_from = output.write(os.fsencode(f"{shlex.join(argv)}\n"))
             output.flush()
             self._process = subprocess.Popen(
                 [*starter, *argv],

@@ -102,7 +102,8 @@ def _cache_key(command: list[str], files: tuple[Path, ...]) -> str | None:
         parts = (*host, *command, *environment, *map(_state_of, files))
     except OSError:
         return None
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    # Names of files may be no UTF-8.
+    return hashlib.sha256(os.fsencode("\0".join(parts))).hexdigest()
 
 
 def _load(file: Path, key: str) -> list[str] | None:

@@ -183,7 +183,7 @@ def snapshot_key(spec: MachineSpec) -> str:
     exports = tuple(replace(export, path=Path(export.tag)) for export in spec.exports)
     plain = replace(spec, exports=exports, gdb=None)
     for word in qemu_argv(plain, console=Path("console"), channels=numbers[1:], monitor=0):
-        digest.update(f"{word}\0".encode())
+        digest.update(os.fsencode(f"{word}\0"))
     digest.update(json.dumps(spec.opening).encode())
     for file in (spec.kernel, spec.root):
         digest.update(_sha256(file).encode() if file else b"-")
