@@ -83,6 +83,8 @@ class Facility(StrEnum):
     IA32 = "ia32"
     # Freed memory that can be allocated again at once.
     FREED_MEMORY = "freed_memory"
+    # Root may create user namespaces.
+    USER_NAMESPACES = "user_namespaces"
 
     @property
     def option(self) -> str:
@@ -103,6 +105,7 @@ _OPTION = {
     Facility.DEVICE_MEMORY: "CONFIG_PCI",
     Facility.IA32: "CONFIG_IA32_EMULATION",
     Facility.FREED_MEMORY: "immediate reuse of freed memory (CONFIG_KASAN=y)",
+    Facility.USER_NAMESPACES: "user namespaces (CONFIG_USER_NS, user.max_user_namespaces)",
 }
 
 

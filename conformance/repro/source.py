@@ -46,6 +46,7 @@ _FEATURES = (
         "CONFIG_IO_URING, and io_uring allowed",
     ),
     (r"\b(int80|read32)\(", "!runs_ia32()", "CONFIG_IA32_EMULATION, enabled"),
+    ("CLONE_NEWUSER", 'access("/proc/self/ns/user", F_OK)', "CONFIG_USER_NS"),
     ("/kprobe_events", f'access("{_TRACEFS}/kprobe_events", F_OK)', "CONFIG_KPROBE_EVENTS"),
     (
         r'/dynamic_events".*"e:',

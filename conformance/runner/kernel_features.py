@@ -20,6 +20,7 @@ from conformance.client.addresses import PAGE, READ_WRITE, SCRATCH
 from conformance.ops import bpf_assembler
 from conformance.ops.bpf_opcodes import R0
 from conformance.ops.calls import AT_FDCWD, Call, bytes_in, fd, path_in, sys_call
+from conformance.ops.credentials import CLONE_NEWUSER
 from conformance.ops.memory import DEVICE_MEMORY
 from conformance.runner.guest import Guest
 from conformance.runner.guest_setup import text_of
@@ -60,6 +61,7 @@ _PROMISES = {
     Facility.HIST: {"CONFIG_HIST_TRIGGERS=y"},
     Facility.SNAPSHOT: {"CONFIG_TRACER_SNAPSHOT=y"},
     Facility.SMP: {"CONFIG_SMP=y"},
+    Facility.USER_NAMESPACES: {"CONFIG_USER_NS=y"},
 }
 
 
@@ -129,6 +131,8 @@ def _trials() -> list[tuple[Call, _Test | None]]:
             # The kernel runs the program, which misses its interpreter (load_elf_binary).
             (Facility.IA32, _fails_with(ENOTDIR)),
         ),
+        # Forbidden by user.max_user_namespaces, and in a chroot.  The last: it drops capabilities.
+        (sys_call("unshare", CLONE_NEWUSER), (Facility.USER_NAMESPACES, _succeeds)),
     ]
 
 

@@ -127,6 +127,7 @@ def test_only_a_race_on_two_processors_needs_both() -> None:
         "trigger.hist_target_is_busy": "CONFIG_HIST_TRIGGERS",
         "trace.removed_with_snapshot": "CONFIG_TRACER_SNAPSHOT",
         "eprobe.signed_byte": "CONFIG_KPROBE_EVENTS or CONFIG_UPROBE_EVENTS",
+        "rights.user_namespace_commands": "CONFIG_USER_NS",
         "consumers.perf_stat": "the program perf",
         "consumers.trace_cmd_many": "the program stdbuf, the program trace-cmd",
         "consumers.bpftrace": "the program bpftrace",

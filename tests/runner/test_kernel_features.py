@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from errno import EBADF, EFAULT, ENOENT, ENOEXEC, ENOSYS, ENOTDIR
+from errno import EBADF, EFAULT, EINVAL, ENOENT, ENOEXEC, ENOSYS, ENOTDIR
 from typing import Any
 
 from conformance import ops
@@ -17,6 +17,7 @@ from conformance.client import tracefs
 from conformance.ops import SubmitWrite, View
 from conformance.ops.calls import NUMBERS, Call
 from conformance.ops.compat import Ioctl32, Mmap32, Read32, Write32, Writev32
+from conformance.ops.credentials import CLONE_NEWUSER, Unshare
 from conformance.ops.memory import MapDevice
 from conformance.ops.race import Race
 from conformance.results.outcome import Outcome as Came
@@ -37,7 +38,7 @@ PROFILES = [
 IMPLIED = {Facility.BPF_TRACING: {Facility.PERF, Facility.BPF}}
 BPF = 321
 IO_URING_SETUP = 425
-EXECVEAT = NUMBERS["execveat"]
+EXECVEAT, UNSHARE = NUMBERS["execveat"], NUMBERS["unshare"]
 SEVERAL_PROCESSORS = re.compile(rb"CPUS\{0[-,]1\}")
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 
@@ -80,6 +81,8 @@ def used(program: Sequence[ops.Operation]) -> Iterator[Facility]:
                 yield Facility.DEVICE_MEMORY
             case Ioctl32() | Read32() | Write32() | Writev32() | Mmap32():
                 yield Facility.IA32
+            case Unshare(flags=flags) if flags & CLONE_NEWUSER:
+                yield Facility.USER_NAMESPACES
             case SubmitWrite():
                 yield Facility.IO_URING
             case ops.WriteFile(path=tracefs.DYNAMIC_EVENTS, data=data) if data.startswith(b"e:"):
@@ -139,6 +142,7 @@ class Bare(Guest):
     def __init__(self) -> None:
         files = (PARANOID, tracefs.KPROBE_EVENTS, tracefs.DYNAMIC_EVENTS, tracefs.SNAPSHOT)
         refused: dict[object, int] = {BPF: ENOSYS, IO_URING_SETUP: ENOSYS, EXECVEAT: ENOEXEC}
+        refused[UNSHARE] = EINVAL
         super().__init__(refused | dict.fromkeys(files, ENOENT))
 
     def _result(self, call: Call) -> dict[str, Any]:
@@ -191,6 +195,7 @@ def test_configuration_promises_features() -> None:
     lines += ["CONFIG_HIST_TRIGGERS=y", "CONFIG_TRACER_SNAPSHOT=y"]
     assert promised_by([*lines, "CONFIG_IO_URING=y"]) >= {*promised_by(lines), Facility.IO_URING}
     lines += ["CONFIG_IO_URING=y", "CONFIG_KPROBE_EVENTS=y", "CONFIG_SMP=y"]
+    lines.append("CONFIG_USER_NS=y")
     tried = {Facility.DEVICE_MEMORY, Facility.IA32, Facility.FREED_MEMORY}
     assert promised_by(lines) == {*Facility} - tried
     assert promised_by([]) == set()

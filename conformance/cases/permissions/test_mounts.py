@@ -159,7 +159,12 @@ def test_other_root(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(doc="nothing is said of namespaces", level="behaviour", needs="events_made_as_root")
+@case(
+    doc="nothing is said of namespaces",
+    level="behaviour",
+    needs="events_made_as_root",
+    facilities="user_namespaces",
+)
 @variants({"users": 0, "users-and-mounts": CLONE_NEWNS})
 def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     """Events are not per user namespace: one registered there is visible everywhere."""
@@ -173,7 +178,13 @@ def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     assert data.write_event(0, b"\x05").value == 5
 
 
-@case(level="contract", profiles="6.4..", needs="persist", tier="quick")
+@case(
+    level="contract",
+    profiles="6.4..",
+    needs="persist",
+    tier="quick",
+    facilities="user_namespaces",
+)
 @spec("user_event_capable; include/linux/capability.h:perfmon_capable")
 @doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
 @variants(
@@ -194,7 +205,13 @@ def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) 
     assert data.register(ue.name()).errno == ""
 
 
-@case(level="behaviour", profiles="6.4..", needs="persist null_arguments_matched", tier="quick")
+@case(
+    level="behaviour",
+    profiles="6.4..",
+    needs="persist null_arguments_matched",
+    tier="quick",
+    facilities="user_namespaces",
+)
 @spec("user_event_capable")
 @doc("Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about namespaces")
 def test_user_namespace_commands(ue: UserEvents) -> None:
@@ -207,7 +224,12 @@ def test_user_namespace_commands(ue: UserEvents) -> None:
     assert apart.write(STATUS, "1\n").errno == "EACCES"
 
 
-@case(spec="fs/super.c:mount_capable", doc="nothing is said of namespaces", isolation="none")
+@case(
+    spec="fs/super.c:mount_capable",
+    doc="nothing is said of namespaces",
+    isolation="none",
+    facilities="user_namespaces",
+)
 def test_user_namespace_mounts(ue: UserEvents) -> None:
     """A user namespace cannot mount tracefs, not even in its own mount namespace: EPERM."""
     apart = Credentials(ue.process)

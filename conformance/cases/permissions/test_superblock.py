@@ -28,7 +28,7 @@ def read_only(ue: UserEvents) -> Credentials:
     return root
 
 
-@case(spec="fs/namespace.c:may_mount, do_remount", isolation="none")
+@case(spec="fs/namespace.c:may_mount, do_remount", isolation="none", facilities="user_namespaces")
 def test_superblock_needs_sys_admin(ue: UserEvents) -> None:
     """Making tracefs read-only needs CAP_SYS_ADMIN in the initial user namespace: EPERM."""
     apart = Credentials(ue.process)
