@@ -34,7 +34,6 @@ from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import MachineGuest
 from host.temporary_directories import scratch
 from host.text import one_line, wrapped
-from kernels.errors import HostTrouble
 from vm.errors import GuestCrashed, VmError
 
 
@@ -56,6 +55,7 @@ class _Ending(StrEnum):
     AS_RECORDED = "as recorded"
     OTHERWISE = "otherwise"
     UNDECIDED = "undecided"
+    LOST = "its guest failed"
     NOT_APPLICABLE = "does not apply"
 
 
@@ -64,12 +64,13 @@ _EXIT = {
     _Ending.AS_RECORDED: Ending.UNEXPECTED,
     _Ending.OTHERWISE: Ending.UNEXPECTED,
     _Ending.UNDECIDED: Ending.SKIPPED,
+    _Ending.LOST: Ending.SKIPPED,
 }
 
 
 def _perform(arguments: argparse.Namespace) -> int:
-    """0 if every kernel gives allowed answers, 1 if one does not, 3 if one is undecided; 2 if the
-    case applies to none.
+    """0 if every kernel gives allowed answers, 1 if one does not, 3 if one gives no verdict; 2 if
+    the case applies to none.
 
     Raises KernelsError, ReportError.
     """
@@ -128,7 +129,7 @@ def _on_kernel(bundle: Bundle, target: Target) -> tuple[_Ending, list[str]]:
                 ending = _Ending.AS_RECORDED if as_recorded else _Ending.OTHERWISE
                 return ending, [f"crashes {_word(ending)}", call, str(error)]
     except VmError as error:
-        raise HostTrouble(str(error), error.hint) from error
+        return _Ending.LOST, [f"{_Ending.LOST}: {error.with_hint}"]
 
 
 def _excluded(bundle: Bundle, profile: Profile) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from conformance.cli import one_kernel
+from conformance.cli import one_kernel, replay
 from conformance.results.bundle import VERSION, Bundle
 from conformance.results.case_result import Evidence, Mismatch
 from conformance.results.outcome import Outcome
@@ -14,6 +15,7 @@ from conformance.session.target.target import Target
 from tests.conftest import Uevt
 from tests.report.samples import case, head, run, stored
 from tests.repro.test_recorded_run import CASE, FIXED, program
+from vm.errors import HostTrouble
 
 
 @pytest.fixture
@@ -98,6 +100,26 @@ def test_replay_does_not_run_what_does_not_apply(
     lines = uevt("replay", path, "--kernel", "6.1", code=2).out.splitlines()
     assert lines[-3:] == [
         f"6.1: does not apply{why}",
+        "as recorded: no kernel",
+        "otherwise: no kernel",
+    ]
+
+
+def test_replay_goes_on_behind_a_guest_that_fails(
+    tmp_path: Path, uevt: Uevt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = {name: Target(name, "6.12.117", image=tmp_path / "none") for name in ("6.12", "6.14")}
+    monkeypatch.setattr(one_kernel, "resolve", lambda options: targets[options.kernel])
+
+    def failing(program: object, target: Target) -> NoReturn:
+        raise HostTrouble(f"{target.id} does not boot", hint="read its console")
+
+    monkeypatch.setattr(replay, "_executor", failing)
+    path = bundle(CASE, "6.12", tmp_path)
+    lines = uevt("replay", path, "--kernel", "6.12", "--kernel", "6.14", code=3).out.splitlines()
+    assert lines[-4:] == [
+        "6.12: its guest failed: 6.12 does not boot; read its console",
+        "6.14: its guest failed: 6.14 does not boot; read its console",
         "as recorded: no kernel",
         "otherwise: no kernel",
     ]
