@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from conformance.client.tracefs import MAXIMUM, ROOT
+from conformance.model.state.events import DEFAULT_MAX_EVENTS
 from conformance.session.here.occupancy import text
 
 DEVKMSG = "/proc/sys/kernel/printk_devkmsg"
@@ -25,6 +26,21 @@ _TRACING = (
     *("tracing_on", "current_tracer", "tracing_cpumask", "trace_clock", "buffer_size_kb"),
     *("buffer_percent", "buffer_subbuf_size_kb", "saved_cmdlines_size", "tracing_thresh"),
 )
+#: Options that change what is recorded, and the text of records: those that are off by default.
+_OFF = (
+    *("bin", "fields", "hex", "latency-format", "raw", "record-tgid", "stacktrace"),
+    *("userstacktrace", "verbose"),
+)
+_ON = ("context-info", "irq-info", "overwrite", "record-cmd")
+# What cases expect, in the top instance and in others, which begin with its options.
+_EXPECTED = {
+    # Else at most ten marks in five seconds (printk.c: devkmsg_write).
+    DEVKMSG: "on",
+    MAXIMUM: str(DEFAULT_MAX_EVENTS),
+    f"{ROOT}/tracing_on": "1",
+    **dict.fromkeys((f"{ROOT}/options/{name}" for name in _OFF), "0"),
+    **dict.fromkeys((f"{ROOT}/options/{name}" for name in _ON), "1"),
+}
 _CHOSEN = re.compile(r"\[(\S+)\]")
 
 
@@ -45,6 +61,11 @@ def read_settings() -> dict[str, str]:
         options = sorted(map(str, Path(f"{ROOT}/options").iterdir()))
     files = (*_SYSCTLS, *(f"{ROOT}/{name}" for name in _TRACING), *options)
     return {path: setting(path) for path in files if Path(path).is_file()}
+
+
+def expected(now: Mapping[str, str]) -> dict[str, str]:
+    """The settings as cases expect them, of those that this kernel has."""
+    return {path: _EXPECTED.get(path, value) for path, value in now.items()}
 
 
 def setting(path: str) -> str:

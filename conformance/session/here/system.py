@@ -23,6 +23,7 @@ from conformance.session.here.privileges import require_privileges
 from conformance.session.here.settings import (
     DEVKMSG,
     expand_buffer,
+    expected,
     read_attributes,
     read_settings,
     setting,
@@ -74,6 +75,8 @@ class BorrowedSystem:
         self._lock = -1
         self._state: SystemState | None = None
         self._broken = ""
+        # The settings of the run.
+        self._during: dict[str, str] = {}
         #: User events of other programs, which no comparison sees.
         self.foreign: frozenset[str] = frozenset()
 
@@ -153,7 +156,7 @@ class BorrowedSystem:
         self.foreign = frozenset(found)
 
     def begin(self) -> None:
-        """Note the state of the system, and let marks into its log.  Raises OSError."""
+        """Note the state of the system, and set what cases expect.  Raises OSError."""
         expand_buffer()
         state = SystemState(
             boot_id=_boot_id(),
@@ -163,9 +166,10 @@ class BorrowedSystem:
             foreign=tuple(sorted(self.foreign)),
         )
         self._keep(state)
-        if setting(DEVKMSG) != "on":
-            # Else at most ten marks in five seconds (printk.c: devkmsg_write).
-            Path(DEVKMSG).write_text("on\n")
+        self._during = expected(state.settings)
+        for path, value in self._during.items():
+            if value != state.settings[path]:
+                Path(path).write_text(f"{value}\n")
 
     def note_session(self, session: int) -> None:
         """Note the session of the agent's processes.  Raises OSError."""
@@ -178,14 +182,13 @@ class BorrowedSystem:
         write_record(self._file, asdict(state))
 
     def tidy(self) -> None:
-        """Remove what cases have left, and restore the settings but that of the log.
+        """Remove what cases have left, and set again what cases expect.
 
         User events that cannot be removed count as those of others from now on.
         """
         assert self._state is not None
         left = remove_leftovers(self.foreign)
-        kept = {path: value for path, value in self._state.settings.items() if path != DEVKMSG}
-        left += write_back(kept) + write_attributes(self._state.attributes)
+        left += write_back(self._during) + write_attributes(self._state.attributes)
         for line in left:
             _say(f"not restored: {line}")
         self.foreign |= frozenset(occupancy.user_events())

@@ -158,6 +158,8 @@ def agents() -> int:
 def main() -> None:
     # The first use of tracing gives the buffer its size.
     (TRACING / "set_event").write_text("\n")
+    # What somebody has chosen who does not trace now.
+    (TRACING / "options/stacktrace").write_text("1")
     before = settings()
 
     def emit(name: str, run: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from conformance import cases
 from conformance.cases.case import Facility, Isolation
 from conformance.session.__main__ import main
-from conformance.session.here import occupancy, privileges, system
+from conformance.session.here import occupancy, privileges, settings, system
 from conformance.session.here.errors import Refused
 from conformance.session.here.foreign_events import event_of, without_events
 from conformance.session.here.system import BorrowedSystem, SystemState
@@ -109,6 +109,30 @@ def test_a_release_without_user_events_is_no_mistake(
     assert capfd.readouterr().out == f"KTAP version 1\n1..0 # SKIP {reason}\n"
     assert main([*words, "--here", "--abi=5.15"]) == 1
     assert capfd.readouterr().out == ""
+
+
+def test_a_run_has_the_settings_that_cases_expect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are set before the first case, stay between cases, and are as before at the end."""
+    on, other = tmp_path / "tracing_on", tmp_path / "other"
+    for file in (on, other):
+        file.write_text("0\n")
+    monkeypatch.setattr(settings, "_EXPECTED", {str(on): "1", "/nowhere": "1"})
+    found = {str(each): settings.setting(str(each)) for each in (on, other)}
+    monkeypatch.setattr(system, "read_settings", lambda: found)
+    monkeypatch.setattr(system, "read_attributes", dict)
+    for name in ("expand_buffer", "current_options"):
+        monkeypatch.setattr(system, name, lambda: "")
+    monkeypatch.setattr(system, "remove_leftovers", lambda _: [])
+    borrowed = BorrowedSystem(tmp_path)
+    borrowed.begin()
+    for file in (on, other):
+        file.write_text("2\n")
+    borrowed.tidy()
+    assert (on.read_text(), other.read_text()) == ("1\n", "0\n")
+    assert borrowed.restore() == []
+    assert (on.read_text(), other.read_text()) == ("0\n", "0\n")
 
 
 def keep(directory: Path, **changed: object) -> BorrowedSystem:
