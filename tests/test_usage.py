@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +89,15 @@ def test_errors_of_the_target_have_a_hint(
     ("before", "after"),
     [(signal.SIG_IGN, signal.SIG_IGN), (signal.SIG_DFL, signal.default_int_handler)],
 )
-def test_nohup_lets_a_command_outlive_its_terminal(before: Any, after: Any) -> None:
+def test_nohup_lets_a_command_outlive_its_terminal(
+    before: Any, after: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one_kernel, "make_absolute", lambda _: None)
+    monkeypatch.setattr(one_kernel, "resolve", lambda _: None)
     own = signal.signal(signal.SIGHUP, before)
     try:
-        one_kernel.clean_up_on_hangup()
-        assert signal.getsignal(signal.SIGHUP) == after
+        with one_kernel.resolved(Namespace(), "run"):
+            assert signal.getsignal(signal.SIGHUP) == after
     finally:
         signal.signal(signal.SIGHUP, own)
 

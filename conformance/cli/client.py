@@ -45,7 +45,6 @@ def _perform(arguments: argparse.Namespace) -> int:
 
     3 without a verdict.  Raises KernelsError.
     """
-    one_kernel.clean_up_on_hangup()
     hint = "name a kernel of the catalog: --kernel 6.12"
     one_kernel.refuse_model(arguments, "the model runs no programs", hint)
     if arguments.recording is not None:

@@ -49,12 +49,13 @@ def refuse_model(arguments: argparse.Namespace, what: str, hint: str) -> None:
 
 @contextmanager
 def resolved(arguments: argparse.Namespace, verb: str) -> Iterator[Target]:
-    """The target of the options, built.
+    """The target of the options, built; a hangup ends what is done to it like Ctrl-C.
 
     Raises KernelsError, also for what goes wrong with the guest; ``verb`` is what is done to the
     kernel.
     """
     make_absolute(arguments)
+    clean_up_on_hangup()
     try:
         yield resolve(arguments)
     except ProfileError as error:

@@ -49,7 +49,6 @@ def _perform(arguments: argparse.Namespace) -> int:
 
     Raises KernelsError.
     """
-    one_kernel.clean_up_on_hangup()
     hint = "name a kernel of the catalog: --kernel 6.12"
     one_kernel.refuse_model(arguments, "the model has no shell", hint)
     more = directories_named(arguments.command or [""], Path.cwd())
