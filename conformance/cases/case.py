@@ -83,7 +83,7 @@ class Facility(StrEnum):
     IA32 = "ia32"
     # Freed memory that can be allocated again at once.
     FREED_MEMORY = "freed_memory"
-    # Root may create user namespaces.
+    # Every user may create user namespaces.
     USER_NAMESPACES = "user_namespaces"
 
     @property

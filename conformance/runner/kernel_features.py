@@ -34,6 +34,7 @@ _DEVICE, _PROGRAM = 1, 2
 _CODE, _LICENSE, _ARGUMENTS = SCRATCH + 256, SCRATCH + 512, SCRATCH + 768
 _AT_EMPTY_PATH = 0x1000
 _NO_COMMAND = 1000
+_USER = 1000
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 # The highest possible processor number (drivers/base/cpu.c:kernel_max).
 _LAST_PROCESSOR = "/sys/devices/system/cpu/kernel_max"
@@ -131,7 +132,9 @@ def _trials() -> list[tuple[Call, _Test | None]]:
             # The kernel runs the program, which misses its interpreter (load_elf_binary).
             (Facility.IA32, _fails_with(ENOTDIR)),
         ),
-        # Forbidden by user.max_user_namespaces, and in a chroot.  The last: it drops capabilities.
+        # Forbidden by user.max_user_namespaces, in a chroot, and on some systems to ordinary users.
+        # The last: it drops capabilities.
+        (sys_call("setresuid", _USER, _USER, _USER), None),
         (sys_call("unshare", CLONE_NEWUSER), (Facility.USER_NAMESPACES, _succeeds)),
     ]
 
