@@ -60,7 +60,7 @@ def steps(built_kernel: BuiltKernel, tmp_path_factory: pytest.TempPathFactory) -
 
 def test_judges_like_a_run_from_outside(steps: dict[str, Step]) -> None:
     whole = steps["resumed"]
-    assert whole["code"] == 0
+    assert whole["code"] == 0, whole["errors"]
     outside = json.loads((ROOT / "docs/results/6.12.json").read_text())["cases"]
     judged = {name: o for name, (o, _) in whole["outcomes"].items() if o != "SKIP"}
     assert judged == {name: outside[name][0] for name in judged}
