@@ -40,7 +40,8 @@ def steps(built_kernel: BuiltKernel, tmp_path_factory: pytest.TempPathFactory) -
     client = ROOT / "fixtures/clients/parts.c"
     subprocess.run(["gcc", "-o", work / "parts", client], check=True, timeout=60)
     suite = [ROOT, Path(sys.base_prefix).resolve()]
-    variables = "UEVT_CACHE=/tmp/cache PYTEST_DISABLE_PLUGIN_AUTOLOAD=1"
+    # Without git: it would look at every file of the checkout in each run.
+    variables = "UEVT_CACHE=/tmp/cache PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 GIT_DIR=/nowhere"
     command = f"cd {ROOT} && {variables} {sys.executable} -m {SCENARIO}"
     with (
         program_guest(target, work, more=suite) as guest,
