@@ -1,7 +1,7 @@
-"""SIGTERM as Ctrl-C: it interrupts the work, but not the end that an interruption has begun.
+"""SIGTERM interrupts like Ctrl-C, and once: further ones do not interrupt the clean-up.
 
-It rarely comes alone: timeout(1) and systemd send it to every process of a run, and the first of
-them forwards it to its session.
+They are common: timeout(1) and systemd send SIGTERM to every process of a run, and the first
+process forwards it to its session.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import time
 
-# Seconds in which SIGTERM repeats the signal before it.
+# Seconds in which SIGTERM is a copy of the signal before it.
 _SAME_S = 5.0
 
 
@@ -20,7 +20,7 @@ class _Handler:
         self._last = float("-inf")
 
     def __call__(self, number: int, _: object) -> None:
-        """Raise KeyboardInterrupt, for SIGTERM unless one was raised just now."""
+        """Raise KeyboardInterrupt, but not for a copy."""
         before, self._last = self._last, time.monotonic()
         if number == signal.SIGINT or self._last - before > _SAME_S:
             raise KeyboardInterrupt
@@ -29,11 +29,12 @@ class _Handler:
 _interrupt = _Handler()
 
 
-def by_sigterm(*, of_parent: bool = False) -> None:
+def by_sigterm(*, forwarded: bool = False) -> None:
     """Let SIGTERM interrupt this process like SIGINT.
 
-    With ``of_parent`` it also repeats a SIGINT, which stays ignored if it is.
+    With ``forwarded`` a parent may send SIGTERM for a SIGINT that this process gets as well, so
+    that the second of the two does nothing.  An ignored SIGINT stays ignored.
     """
     signal.signal(signal.SIGTERM, _interrupt)
-    if of_parent and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    if forwarded and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt)

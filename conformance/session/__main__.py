@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     witness = ExitCodeObserver()
     style = ExitStyle(value_of("--exit-style", argv) or ExitStyle.DEFAULT)
     try:
-        interruption.by_sigterm(of_parent=True)
+        interruption.by_sigterm(forwarded=True)
         code = int(pytest.main(list(argv), plugins=[witness]))
         sys.stdout.flush()
     except KeyboardInterrupt:

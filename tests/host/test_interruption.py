@@ -13,7 +13,7 @@ PROGRAM = """\
 import os, signal
 from host import interruption
 {before}
-interruption.by_sigterm(of_parent=True)
+interruption.by_sigterm(forwarded=True)
 for sent in {signals}:
     try:
         os.kill(os.getpid(), sent)
