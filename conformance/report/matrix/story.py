@@ -174,7 +174,8 @@ def _passes_as(wanted: Outcome, column: Column, outcome: Outcome) -> bool:
 def failure_text(found: GroupedResult) -> str:
     """The first of these results as the terminal shows it, without heading and sentence."""
     column, row = found.columns[0], found.group.rows[0]
-    result = next(each for each in row.results if each.outcome is found.outcome)
+    # The same outcome on another kernel may have another cause.
+    result = next(each for each in column.record.cases if each.id == row.id)
     heading = 1 + bool(result.sentence)
     return textwrap.dedent("\n".join(render_failure(result, column.record.head)[heading:]))
 

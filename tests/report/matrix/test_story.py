@@ -10,6 +10,7 @@ from conformance.report.matrix.story import (
     counted,
     facts,
     failed_results,
+    failure_text,
     grouped_results,
     nothing_failed,
     options,
@@ -57,6 +58,13 @@ def test_functions_with_one_difference_are_one_group() -> None:
     (first, other) = grouped_results(of(kernel("6.12", *cases)), not_ok)
     assert (first.group.name, also(first), first.cases) == ("a.b", "c.d", 3)
     assert (other.group.name, also(other), other.cases) == ("e.f", "", 1)
+
+
+def test_a_failure_is_shown_as_on_its_own_kernel() -> None:
+    found = of(kernel("6.1", wrong("a.b", "EPERM")), kernel("6.12", wrong("a.b", "EBUSY")))
+    texts = {each.columns[0].label: failure_text(each) for each in failed_results(found)}
+    assert ["EPERM" in texts["6.1"], "EBUSY" in texts["6.1"]] == [True, False]
+    assert ["EPERM" in texts["6.12"], "EBUSY" in texts["6.12"]] == [False, True]
 
 
 def test_the_reason_of_a_skip_is_a_clause() -> None:
