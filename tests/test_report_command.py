@@ -53,7 +53,11 @@ def test_a_page_on_standard_output(kernels: Path, uevt: Uevt) -> None:
         (["nowhere"], "nowhere: does not exist; name a directory of results"),
         (
             [".", "--html", "-", "--markdown", "-"],
-            "cannot take both forms; give one of them a file",
+            "cannot take both forms; give one of them another file",
+        ),
+        (
+            [".", "--html", "page", "--markdown", "./page"],
+            "page: cannot take both forms; give one of them another file",
         ),
         (["6.1", "--html", "nowhere/page.html"], "nowhere/page.html: cannot be written"),
         (["6.1", "--html", "6.12"], "6.12: cannot be written: Is a directory"),

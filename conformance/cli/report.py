@@ -37,16 +37,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def _report(arguments: argparse.Namespace) -> int:
     """Always 0: the verdicts were the exit codes of the runs."""
-    if arguments.html == STDOUT == arguments.markdown:
-        raise ReportError(STDOUT, "cannot take both forms", "give one of them a file")
+    html, markdown = arguments.html, arguments.markdown
+    if html and markdown and os.path.realpath(html) == os.path.realpath(markdown):
+        raise ReportError(html, "cannot take both forms", "give one of them another file")
     runs = [replace(run, options=_options(run)) for run in read_runs(arguments.runs)]
     found = matrix(runs, {case.id: case for case in all_cases()})
     findings = read_findings()
-    if arguments.html is not None:
-        write(render_html(found, findings), _file(arguments.html))
-    if arguments.markdown is not None:
-        write(render_markdown(found, findings), _file(arguments.markdown))
-    if arguments.html is None and arguments.markdown is None:
+    if html is not None:
+        write(render_html(found, findings), _file(html))
+    if markdown is not None:
+        write(render_markdown(found, findings), _file(markdown))
+    if html is None and markdown is None:
         colour = use_colour(sys.stdout, os.environ)
         sys.stdout.write(render_text(found, colour=colour))
     return exit_code(Ending.PASS)
