@@ -61,6 +61,9 @@ def _program(
     arguments: argparse.Namespace,
 ) -> tuple[tuple[RecordedStep, ...], Profile, Description]:
     if os.sep not in arguments.what and not Path(arguments.what).exists():
+        if arguments.case:
+            what = f"{arguments.what} does not exist, and -k is of a RUN"
+            raise UserMistake(what, "name a directory of results, or omit -k")
         return _of_case(arguments.what, _profile(arguments.abi or _ABI))
     record = read_results(find_run(Path(arguments.what)))
     result = chosen(record.cases, arguments.case, arguments.what)

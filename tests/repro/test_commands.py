@@ -53,6 +53,12 @@ def test_a_program_names_its_own_file(name: str, word: str, tmp_path: Path, uevt
     assert f"-o repro {CASE}.c\n" in uevt("repro", CASE).out
 
 
+def test_a_case_is_named_once(uevt: Uevt) -> None:
+    says = f"{CASE} does not exist, and -k is of a RUN; name a directory of results, or omit -k"
+    assert says in uevt("repro", CASE, "-k", "write.returns_all_bytes.u8", code=2).err
+    assert "6.12 does not exist, and -k" in uevt("repro", "6.12", "-k", CASE, code=2).err
+
+
 @pytest.mark.parametrize(
     ("case", "abi", "kernels"),
     [
