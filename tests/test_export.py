@@ -134,15 +134,20 @@ def test_a_file_gets_the_printed_text(
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["file", patched.name])
 
 
-def test_a_pipe_is_not_replaced(export: Export, patched: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("form", "begins"), [("ktap", "KTAP version 1\n"), ("github", "<h3>uevt: 6.12+pEBUSY")]
+)
+def test_a_pipe_is_not_replaced(
+    export: Export, patched: Path, tmp_path: Path, form: str, begins: str
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     message: list[str] = []
     reader = threading.Thread(target=lambda: message.append(pipe.read_text()), daemon=True)
     reader.start()
-    export("ktap", patched, "--out", pipe)
+    export(form, patched, "--out", pipe)
     reader.join(10)
-    assert message[0].startswith("KTAP version 1\n")
+    assert message[0].startswith(begins)
     assert pipe.is_fifo()
 
 

@@ -133,7 +133,8 @@ def append_summary(path: Path, records: Iterable[RunRecord]) -> list[RunRecord]:
     omitted = []
     with path.open("ab") as file:
         for record in records:
-            text = render_summary(record, SUMMARY - file.tell())
+            # A pipe or terminal has no size.
+            text = render_summary(record, SUMMARY - (file.tell() if file.seekable() else 0))
             file.write(text.encode("utf-8"))
             if not text:
                 omitted.append(record)
