@@ -42,9 +42,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         command.add_argument("kernel", nargs="*", metavar="KERNEL", help=about)
         command.set_defaults(perform=perform)
         if verb == "list":
-            command.add_argument("--json", action="store_true", help="print JSON")
-            about = "only names of kernels (all, or KERNEL…) that are built or buildable"
-            command.add_argument("--buildable", action="store_true", help=about)
+            form = command.add_mutually_exclusive_group()
+            form.add_argument("--json", action="store_true", help="print JSON")
+            about = "only names of built or buildable kernels (of KERNEL…, or the default ones)"
+            form.add_argument("--buildable", action="store_true", help=about)
         if verb == "build":
             command.add_argument("--refresh", action="store_true", help="look for newer revisions")
     gc = verbs.add_parser("gc", help="garbage-collect the build store, least recently used first")

@@ -192,6 +192,7 @@ def test_source_of_a_kernel_and_of_its_variant(store: Store, uevt: Uevt) -> None
 def test_buildable_prints_names_only(uevt: Uevt) -> None:
     assert uevt("kernels", "list", "--buildable").out.split() == ["9.9", "9.9-x"]
     assert uevt("kernels", "list", "--buildable", "9.7", "9.8").out.split() == ["9.7"]
+    assert "not allowed with" in uevt("kernels", "list", "--buildable", "--json", code=2).err
 
 
 @pytest.mark.usefixtures("command")
