@@ -25,6 +25,8 @@ _FIRST_LINES = 12
 _LAST_LINES = 36
 # Fields that a title names already.
 _PLAIN = frozenset({"errno", "value", "literal"})
+# Beginnings of fields whose sides may be bytes; those of others are numbers, names and texts.
+_OF_BYTES = ("memory ", "data", "payload ")
 # Differences that are shown.
 _MOST = 6
 
@@ -94,7 +96,7 @@ def _difference(mismatch: Mismatch, place: str) -> list[str]:
         legend = f"{field}: - {SIDES[0]}, + {SIDES[1]}"
         # The first three lines of a unified diff are file names and line numbers.
         return [*wrapped(legend, indent=4), *folded(elided(list(changes)[3:]), indent=6)]
-    if all(map(BYTES.fullmatch, sides)):
+    if field.startswith(_OF_BYTES) and all(map(BYTES.fullmatch, sides)):
         return _byte_difference(field, *(bytes.fromhex(side) for side in sides))
     shown = [_side(field, side) for side in sides]
     title = [] if field in (*_PLAIN, place) else wrapped(field, indent=4)

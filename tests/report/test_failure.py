@@ -113,6 +113,9 @@ def test_a_reason_that_repeats_a_mismatch_is_left_out() -> None:
             ],
         ),
         (("data", "", "a\nb"), ["data: - expected, + kernel", "  +a", "  +b"]),
+        # No bytes, but numbers.
+        (("value", "12", "16"), ["  expected  12", "  kernel    16"]),
+        (("write_index", "10", "11"), ["write_index", "  expected  10", "  kernel    11"]),
     ],
 )
 def test_the_difference_is_shown_to_the_byte(
