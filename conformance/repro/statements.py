@@ -15,9 +15,12 @@ from conformance.repro.races import Races
 from conformance.repro.scopes import Actors, Descriptors
 from conformance.repro.structures import Structures
 from conformance.results.recorded_program import RecordedAnswer, RecordedStep
+from host.text import cut
 
 _Place = tuple[str, int]
 _Content = bytes | None
+# Characters of a comment about memory.
+_SHOWN = 200
 
 
 class Statements:
@@ -61,6 +64,7 @@ class Statements:
             yield from self._performed(number, step, operation, call, answers)
         yield f"EXPECT({answers[0]});" if len(answers) == 1 else _one_of(answers)
         yield from _observed(step)
+        yield from self._observed_memory(step)
         yield ""
 
     def _call(self, position: int, operation: Operation) -> str:
@@ -128,6 +132,19 @@ class Statements:
         length = self._lengths.get(place, 1)
         text = f"NULL, {length}" if content is None else c.data(content)
         return f"{self._place(place)}, {text}"
+
+    def _observed_memory(self, step: RecordedStep) -> Iterator[str]:
+        """Comments about watched memory that differs from that of every answer."""
+        allowed: dict[_Place, set[str | None]] = {}
+        for known in (memory for answer in step.allowed for memory in answer.memory):
+            allowed.setdefault((known.actor, known.address), set()).add(known.content)
+        for each in step.seen.memory if step.seen else ():
+            expected = allowed.get((each.actor, each.address))
+            if expected and each.content not in expected:
+                content = each.content
+                text = "not readable" if content is None else bytes.fromhex(content).hex(" ")
+                where = f"{self.names[each.actor]}, {c.address(each.address)}"
+                yield f"/* Observed in memory ({where}): {cut(text, _SHOWN)} */"
 
     def _answers(self, position: int) -> list[str]:
         step, operation = self._steps[position], self.program[position]

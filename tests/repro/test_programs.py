@@ -13,12 +13,13 @@ import pytest
 from conformance import repro
 from conformance.abi.profile import profile_for
 from conformance.cases.variants import all_variants
+from conformance.client.addresses import WORDS
 from conformance.repro import snippets
 from conformance.repro.calls import is_known
 from conformance.repro.errors import NotExpressible
 from conformance.repro.shell import shell_script
 from conformance.repro.source import Description, c_program
-from conformance.results.recorded_program import RecordedAnswer, RecordedStep
+from conformance.results.recorded_program import RecordedAnswer, RecordedMemory, RecordedStep
 from conformance.runner.model_program import program_of
 from tests.ops.test_operations import EXAMPLES
 
@@ -188,6 +189,24 @@ def test_comments_do_not_nest(tmp_path: Path) -> None:
     text = c_program([replace(step, seen=seen)], profile_for("6.12.117"), about)
     assert "/* Observed: " in text
     check_compiles(text, tmp_path / "repro.c")
+
+
+def test_memory_that_deviates_is_in_a_comment(tmp_path: Path) -> None:
+    changed = (RecordedMemory("p1", WORDS, "21000000"), RecordedMemory("p1", WORDS + 8, None))
+    expected = tuple(replace(each, content="20000000") for each in changed)
+    spawn = RecordedStep({"op": "Spawn", "actor": "p1"}, (RecordedAnswer(0),), RecordedAnswer(0))
+    operation = {"op": "Close", "actor": "p1", "slot": 4}
+    step = RecordedStep(operation, (RecordedAnswer(0, memory=expected),))
+    about = Description("a.b", "It closes.", "", "6.12")
+    texts = {}
+    for name, memory in (("same", expected), ("other", changed)):
+        seen = RecordedAnswer(0, memory=memory)
+        steps = [spawn, replace(step, seen=seen)]
+        texts[name] = c_program(steps, profile_for("6.12.117"), about)
+    assert "Observed" not in texts["same"]
+    assert "/* Observed in memory (MAIN, WORDS): 21 00 00 00 */" in texts["other"]
+    assert "/* Observed in memory (MAIN, WORDS + 0x8): not readable */" in texts["other"]
+    check_compiles(texts["other"], tmp_path / "repro.c")
 
 
 def test_every_operation_has_its_c() -> None:
