@@ -177,7 +177,7 @@ BASE: tuple[Switch, ...] = (
     ),
     _base(
         "cpumasks_typed",
-        "trace output shows a dynamic cpumask_t as <INVALID-TYPE>, not as bytes",
+        "trace output shows a dynamic cpumask_t as `<INVALID-TYPE>`, not as bytes",
         "tracing/filters: Enable filtering a cpumask field by another cpumask",
         (6, 6),
     ),

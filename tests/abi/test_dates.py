@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from conformance.abi.base_switches import BASE
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import profile_for
-from conformance.abi.switches import CHANGES
+from conformance.abi.switches import CHANGES, SWITCHES
 from tests.abi.releases import (
     BACKPORTED_TO_61,
     FIRST_61,
@@ -134,3 +136,9 @@ def test_the_newest_release_has_every_released_switch() -> None:
         "two_status_pages",
         "bpf_programs_run",
     }
+
+
+def test_sentences_have_no_markup_but_code() -> None:
+    """Markdown of a report shows them as they are."""
+    texts = {each.name: re.sub(r"`[^`]*`", "", each.says) for each in SWITCHES}
+    assert [name for name, text in texts.items() if re.search(r"[<>|\\]", text)] == []
