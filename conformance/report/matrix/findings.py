@@ -11,13 +11,15 @@ FINDINGS = _DOCS / "findings.md"
 BEHAVIOURS = _DOCS / "behaviours.md"
 
 _HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
+# A link to another page of docs/, which a report does not have beside it.
+_LOCAL_LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+://)[^)]*\)")
 # `surface.name`, or `surface.name…` for all ids with this prefix.
 _NAMED = re.compile(r"`([a-z0-9_-]+\.[a-z0-9_.-]*)(…?)`")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One section: heading, text in Markdown, and the cases that it names."""
+    """One section: heading, text in Markdown without local links, and the cases it names."""
 
     title: str
     text: str
@@ -49,4 +51,5 @@ def read_findings(*pages: Path) -> list[Finding]:
 def _finding(title: str, text: str) -> Finding:
     named = _NAMED.findall(text)
     cases = frozenset(name for name, more in named if not more)
-    return Finding(title, text.strip(), cases, tuple(name for name, more in named if more))
+    text = _LOCAL_LINK.sub(r"\1", text.strip())
+    return Finding(title, text, cases, tuple(name for name, more in named if more))

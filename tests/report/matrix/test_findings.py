@@ -40,6 +40,13 @@ def test_findings_name_their_cases(tmp_path: Path) -> None:
         assert not second.names(id)
 
 
+def test_links_to_other_pages_are_plain_text(tmp_path: Path) -> None:
+    page = tmp_path / "findings.md"
+    page.write_text("## One\n\nSee [the\nbug](behaviours.md#two), [mail](https://a.example/b).\n")
+    (finding,) = read_findings(page)
+    assert finding.text == "See the\nbug, [mail](https://a.example/b)."
+
+
 def test_without_documentation_there_are_no_findings(tmp_path: Path) -> None:
     assert read_findings(tmp_path / "findings.md") == []
 
