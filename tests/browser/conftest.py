@@ -12,7 +12,7 @@ from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.html import render_html
 from conformance.report.matrix.table import matrix
 from tests.browser.chromium import chromium
-from tests.browser.pages import FINDING, hostile, kernels, many
+from tests.browser.pages import FINDING, beside, hostile, kernels, many
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reports under test, as files."""
     directory = tmp_path_factory.mktemp("pages")
     findings: list[Finding] = [FINDING]
-    for name, runs in (("few", kernels()), ("many", many()), ("hostile", hostile())):
+    shown = {"few": kernels(), "many": many(), "hostile": hostile(), "beside": beside()}
+    for name, runs in shown.items():
         text = render_html(matrix(runs), findings)
         (directory / f"{name}.html").write_text(text, encoding="utf-8")
     return directory

@@ -63,6 +63,12 @@ def _one(number: int, place: int) -> CaseResult:
     )
 
 
+def beside() -> list[Run]:
+    """A kernel whose failures are no cases of their own."""
+    ids = ("write.a.probe", "write.a.probe.leftover", "write.b.afterwards", "module.some")
+    return [Run(kernel("7.3", *(case(id, Outcome.FAIL) for id in ids)))]
+
+
 def hostile() -> list[Run]:
     """Two kernels; every text of the first is a script."""
     return [Run(test_html.hostile()), Run(kernel("7.3", failure()))]

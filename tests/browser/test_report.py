@@ -66,6 +66,28 @@ def test_a_click_on_a_cell_opens_its_evidence(page: Page, pages: Path) -> None:
     expect(page.locator("#grid")).to_be_focused()
 
 
+@pytest.mark.parametrize(
+    ("id", "command"),
+    [
+        ("write.a.probe", "-k write.a"),
+        ("write.a.probe.leftover", "-k write.a"),
+        ("write.b.afterwards", "-k write.b"),
+    ],
+)
+def test_a_result_about_a_case_is_run_again_with_it(
+    page: Page, pages: Path, id: str, command: str
+) -> None:
+    open_page(page, pages, "beside", f"#case={id}&kernel=7.3")
+    shown = evidence(page).locator("dt", has_text="run it").locator("+ dd")
+    assert shown.inner_text().endswith(command)
+
+
+def test_a_module_is_no_case_to_run_again(page: Page, pages: Path) -> None:
+    open_page(page, pages, "beside", "#case=module.some&kernel=7.3")
+    expect(evidence(page)).to_be_visible()
+    expect(evidence(page).locator("dt", has_text="run it")).to_have_count(0)
+
+
 def test_arrow_keys_change_the_kernel(page: Page, pages: Path) -> None:
     open_page(page, pages, hash=f"#case={FAILED}&kernel=6.12.117")
     expect(evidence(page).locator("header .mark")).to_have_text("FAIL")

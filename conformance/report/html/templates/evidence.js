@@ -1,7 +1,7 @@
 // The content of the dialog: what explains the result of a case on a kernel.
 const evidence = (() => {
-  // Ends of the ids of results that are about a case.
-  const ABOUT_A_CASE = /(\.probe)?\.(leftover|enablers|afterwards)$/;
+  // Ends of the ids of results that are about a case; results of modules are about none.
+  const ABOUT_A_CASE = /(\.probe)?(\.(leftover|enablers|afterwards))?$/, MODULES = "module.";
 
   const section = (title, ...children) => element("section", {}, element("h3", {}, title), ...children);
   const text = (content) => element("pre", {}, content);
@@ -67,6 +67,7 @@ const evidence = (() => {
 
   function facts(one, column, detail) {
     const judged = matrix.judged.has(one.letters[column]);
+    const command = `${matrix.columns[column].command}${one.tier === "full" ? " --tier full" : ""}`;
     return pairs("pair about", [
       ["holds for", one.conditions],
       ["level", one.level],
@@ -76,7 +77,7 @@ const evidence = (() => {
       ["blame", detail.blame],
       ["digest", judged && one.digest(column)],
       ["source", detail.source],
-      ["run it", `${matrix.columns[column].command}${one.tier === "full" ? " --tier full" : ""} -k ${one.id.replace(ABOUT_A_CASE, "")}`],
+      ["run it", !one.id.startsWith(MODULES) && `${command} -k ${one.id.replace(ABOUT_A_CASE, "")}`],
     ]);
   }
 
