@@ -12,7 +12,7 @@ from vm.recorder.program import compile_recorder
 
 @pytest.fixture
 def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were compiled, from a source in tmp_path, where the results are kept."""
+    """The files that were compiled, from a source below tmp_path, where the results are kept."""
     files: list[Path] = []
 
     def compile_c(what: str, sources: Path, file: Path) -> None:
@@ -20,8 +20,9 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         file.chmod(0o755)
         files.append(file)
 
-    (tmp_path / "main.c").write_text("first")
-    monkeypatch.setattr(program, "_SOURCE", tmp_path)
+    (tmp_path / "native").mkdir()
+    (tmp_path / "native/main.c").write_text("first")
+    monkeypatch.setattr(program, "_SOURCE", tmp_path / "native")
     monkeypatch.setattr(program, "_KEPT", tmp_path / "kept")
     monkeypatch.setattr(program, "compile_c", compile_c)
     return files
@@ -37,7 +38,7 @@ def test_same_sources(compiled: list[Path], tmp_path: Path) -> None:
 
 def test_other_sources(compiled: list[Path], tmp_path: Path) -> None:
     compile_recorder(tmp_path / "a")
-    (tmp_path / "main.c").write_text("second")
+    (tmp_path / "native/main.c").write_text("second")
     compile_recorder(tmp_path / "b")
     assert (tmp_path / "b").read_text() == "second"
     assert len([*(tmp_path / "kept").iterdir()]) == 1

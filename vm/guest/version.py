@@ -16,8 +16,13 @@ def versions() -> dict[str, int]:
 
 
 def native_version() -> int:
-    """The checksum of the C sources."""
-    return _checksum([f"{NATIVE}/{name}" for name in sorted(_listing(NATIVE))])
+    """The checksum of the C sources of the native engine."""
+    return checksum_of(NATIVE)
+
+
+def checksum_of(directory: str) -> int:
+    """The checksum of all files in a directory; its path is absolute or relative to vm."""
+    return _checksum([f"{directory}/{name}" for name in sorted(_listing(directory))])
 
 
 def _listing(directory: str) -> list[str]:

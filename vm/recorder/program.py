@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from zlib import crc32
 
 from host.temporary_directories import scratch
+from vm.guest.version import checksum_of
 from vm.qemu.guest_files import compile_c
 
 _SOURCE = Path(__file__).parent / "native"
@@ -19,7 +19,7 @@ def compile_recorder(program: Path) -> None:
 
     Raises NotCompiled, OSError.
     """
-    kept = _KEPT / f"recorder-{_checksum():08x}"
+    kept = _KEPT / f"recorder-{checksum_of(str(_SOURCE)):08x}"
     with suppress(OSError):
         shutil.copy(kept, program)
         return
@@ -37,10 +37,3 @@ def _keep(program: Path, kept: Path) -> None:
         new = directory / kept.name
         shutil.copy(program, new)
         new.replace(kept)
-
-
-def _checksum() -> int:
-    checksum = 0
-    for source in sorted(_SOURCE.glob("*.[ch]")):
-        checksum = crc32(source.read_bytes(), checksum)
-    return checksum
