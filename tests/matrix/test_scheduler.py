@@ -183,6 +183,7 @@ def test_second_matrix_in_a_directory_is_refused(uevt: Uevt, tmp_path: Path) -> 
         said = uevt(*words, tmp_path, code=2).err
         assert "is in use by another matrix; wait for it to end" in said
         assert (tmp_path / "matrix.json").read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["matrix.json"]
 
 
 def test_unusable_directory_is_a_mistake_of_the_user(uevt: Uevt, tmp_path: Path) -> None:

@@ -57,7 +57,10 @@ class Plan:
         claim(self.directory, resume=True)
         with ExitStack() as held:
             try:
-                held.enter_context(FileLock(self.directory / _LOCK, blocking=False))
+                lock = self.directory / _LOCK
+                held.enter_context(FileLock(lock, blocking=False))
+                # Before it is released; FileLock detects an unlinked lock and opens a new one.
+                held.callback(lock.unlink, missing_ok=True)
             except Timeout:
                 hint = "wait for it to end, or name another directory"
                 raise ReportError(self.directory, "is in use by another matrix", hint) from None
