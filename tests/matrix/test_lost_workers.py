@@ -127,10 +127,13 @@ def send_tasks_of_this_module() -> None:
 
 
 def judged(directory: Path, judging: Any) -> Matrix:
-    """A matrix of the model with this task."""
+    """A matrix of the model with this task.  Its workers start quickly, and often."""
+    import dask
+
     send_tasks_of_this_module()
     spec = kernel_spec("model", "status.file_mode or status.write")
-    with connected(Namespace(scheduler=None), 2) as client:
+    forking = {"distributed.worker.multiprocessing-method": "forkserver"}
+    with dask.config.set(forking), connected(Namespace(scheduler=None), 2) as client:
         matrix = Matrix(client, directory, [spec], 1, judging=judging)
         matrix.run(lambda _: None)
     return matrix
