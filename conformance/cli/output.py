@@ -10,6 +10,7 @@ from pathlib import Path
 from conformance.results.errors import ReportError
 from host.files import write_atomically
 
+STDOUT = Path("-")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
@@ -19,8 +20,8 @@ def print_json(document: object) -> None:
 
 
 def write(text: str, out: Path | None, hint: str = "name another file") -> None:
-    """Write a file, or standard output for None.  Raises what ``unwritable`` returns."""
-    if out is None:
+    """Write a file, or standard output for None and ``-``.  Raises what ``unwritable`` returns."""
+    if out is None or out == STDOUT:
         sys.stdout.write(text)
         return
     try:

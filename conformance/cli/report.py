@@ -22,8 +22,6 @@ from host.text import use_colour
 from kernels.kconfig import values
 from kernels.store.store import Store
 
-STDOUT = Path("-")
-
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -44,9 +42,9 @@ def _report(arguments: argparse.Namespace) -> int:
     found = matrix(runs, {case.id: case for case in all_cases()})
     findings = read_findings()
     if html is not None:
-        write(render_html(found, findings), _file(html))
+        write(render_html(found, findings), html)
     if markdown is not None:
-        write(render_markdown(found, findings), _file(markdown))
+        write(render_markdown(found, findings), markdown)
     if html is None and markdown is None:
         colour = use_colour(sys.stdout, os.environ)
         sys.stdout.write(render_text(found, colour=colour))
@@ -57,7 +55,3 @@ def _options(run: Run) -> dict[str, str]:
     """The kernel's configuration, if the build store still has it."""
     digest = run.record.head.kernel.config_sha256
     return values((Store().configuration(digest) if digest else None) or "")
-
-
-def _file(given: Path) -> Path | None:
-    return None if given == STDOUT else given

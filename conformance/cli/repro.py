@@ -10,7 +10,7 @@ from pathlib import Path
 from conformance.abi.profile import Profile, ProfileError, in_range, profile_for
 from conformance.cases.case import Case
 from conformance.cases.variants import all_variants
-from conformance.cli.output import write
+from conformance.cli.output import STDOUT, write
 from conformance.repro.errors import NotExpressible
 from conformance.repro.of_result import described, only_literal, profile_of
 from conformance.repro.shell import shell_script
@@ -47,7 +47,7 @@ def _perform(arguments: argparse.Namespace) -> int:
     """Raises UserMistake, also for a program that cannot be written, ReportError."""
     try:
         steps, profile, about = _program(arguments)
-        if arguments.out is not None:
+        if arguments.out not in (None, STDOUT):
             about = replace(about, file=arguments.out.name)
         text = shell_script(steps, about) if arguments.shell else c_program(steps, profile, about)
     except ValueError as error:

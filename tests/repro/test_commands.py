@@ -51,6 +51,7 @@ def test_a_program_names_its_own_file(name: str, word: str, tmp_path: Path, uevt
     uevt("repro", CASE, "--out", tmp_path / name)
     assert f"-o repro {word}\n" in (tmp_path / name).read_text()
     assert f"-o repro {CASE}.c\n" in uevt("repro", CASE).out
+    assert uevt("repro", CASE, "--out", "-") == uevt("repro", CASE)
 
 
 def test_a_case_is_named_once(uevt: Uevt) -> None:

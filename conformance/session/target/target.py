@@ -177,7 +177,7 @@ def running_config(release: str, cache: Path) -> Path | None:
         text = gzip.decompress(Path("/proc/config.gz").read_bytes())
     except OSError:
         installed = Path(f"/boot/config-{release}")
-        return installed if installed.is_file() else None
+        return installed if os.access(installed, os.R_OK) else None
     file = cache / "running" / "config"
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, text)
