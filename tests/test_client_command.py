@@ -59,6 +59,14 @@ REDIRECTED = "exec 3<>/sys/kernel/tracing/user_events_data; printf 12345678 >&3;
             0,
             ["was ended after 10 s (--deadline)", ALLOWED],
         ),
+        # What was recorded before is judged.
+        (
+            "bit_31",
+            "",
+            "./bit_31; echo c > /proc/sysrq-trigger",
+            1,
+            ["the guest crashed", ALLOWED],
+        ),
     ],
 )
 def test_a_client_has_its_verdict(

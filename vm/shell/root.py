@@ -25,8 +25,9 @@ _SETTINGS = (
 #: Where directories are whose files are links.
 _BEHIND_LINKS = "/mnt"
 _OPTIONS = "trans=virtio,version=9p2000.L,access=any,msize=524288"
-#: Programs do not change; in the work directory the host's changes must be seen.
-_CACHED, _COHERENT = f"{_OPTIONS},cache=loose", f"{_OPTIONS},cache=mmap"
+#: Programs do not change; in the work directory the host's changes must be seen.  What uevt writes
+#: must be on the host when the guest ends or crashes: from 6.4 on cache=mmap delays writes as well.
+_CACHED, _COHERENT, _DIRECT = (f"{_OPTIONS},cache={each}" for each in ("loose", "mmap", "none"))
 WORK = "/host"
 """Where the work directory is mounted."""
 TOOLS = "/uevt"
@@ -81,7 +82,8 @@ def root_of(
 
 
 def _mount(export: Export, where: str) -> tuple[str, str, str, bool]:
-    return export.tag, where, _COHERENT if where in (WORK, TOOLS) else _CACHED, not export.writable
+    options = {WORK: _COHERENT, TOOLS: _DIRECT}.get(where, _CACHED)
+    return export.tag, where, options, not export.writable
 
 
 def _copy(source: Path, target: Path) -> None:
