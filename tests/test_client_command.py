@@ -103,6 +103,14 @@ def test_a_static_client_on_a_kernel_of_another_interface(
     assert done.returncode == 4
 
 
+@pytest.mark.parametrize("client", ["killed"])
+def test_the_kernel_is_not_blamed(built_kernel: BuiltKernel, tmp_path: Path, client: str) -> None:
+    compiled(client, tmp_path)
+    done = run(tmp_path, "6.12", "--", "env", f"./{client}")
+    assert "calls, all as the ABI allows" in done.stdout, done
+    assert done.returncode == 0
+
+
 def test_input_output_and_recording(built_kernel: BuiltKernel, tmp_path: Path) -> None:
     command = "cat; echo error >&2; kill -9 $$"
     done = run(tmp_path, "6.12", "--recording", "r", "--", command, given="input\n")

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,9 +170,26 @@ static void write_exiting(struct task *task)
 	write_words(task);
 }
 
+/* A task that was killed in a call has its result in a register, or -ENOSYS if it made none. */
+static void write_last_call(struct task *task)
+{
+	long result;
+
+	if (task->waiting || !task->in_call || task->interest != ON_ENTRY)
+		return;
+	errno = 0;
+	result = ptrace(PTRACE_PEEKUSR, task->tid, (void *)offsetof(struct user, regs.rax), NULL);
+	if (errno || result == -ENOSYS)
+		return;
+	write_exit(task, result);
+	task->in_call = false;
+}
+
 /* What a process leaves is released by its last thread, alone. */
 static void exiting(struct task *task)
 {
+	if (recording)
+		write_last_call(task);
 	task->exiting = true;
 	task->waiting = false;
 	task->interest = ON_EVENT;
@@ -207,6 +225,9 @@ static void ended(struct task *task, int status)
 		program_status = status;
 	if (recording)
 		say("end %d %d\n", task->tid, status);
+	/* Of a call whose end was not seen: they are of no other call. */
+	if (recording && task->in_call && task->interest == ON_ENTRY)
+		collect_records();
 	if (other)
 		pass_turn(task, other);
 	else if (!other_thread(task, false))
