@@ -6,7 +6,7 @@ from conformance import ops
 from conformance.client.lockstep import Step
 from conformance.client.tracefs import STATUS
 from conformance.model.answers import Difference
-from conformance.programs import calls
+from conformance.programs import calls, subjects
 from conformance.programs.calls import Descriptors, NotJudged
 from conformance.programs.followed import Followed
 from vm.recorder.recording import Call
@@ -79,6 +79,8 @@ def check_events(followed: Followed, call: Call, step: Step) -> None:
     operation, doubt = step.operation, ""
     if _is_short(call) and step.seen.errno != "EFAULT":
         doubt = "the memory, which could not be read"
+    elif subjects.is_write(operation) and _was_changed(call):
+        doubt = "the memory, which was changed during the call"
     elif all(_depends_on_events(operation, each) for each in step.differences):
         doubt = followed.doubt
     if not doubt:
@@ -113,6 +115,11 @@ def _lose(followed: Followed, actor: str, slot: int, doubt: str) -> None:
 def _is_short(call: Call) -> bool:
     """Whether memory was not readable when it was recorded."""
     return any(len(each.data) < each.wanted for each in call.before.memory)
+
+
+def _was_changed(call: Call) -> bool:
+    """Whether the data of a write were other ones when it returned."""
+    return bool(call.after.memory) and call.after.memory != call.before.memory
 
 
 def _depends_on_events(operation: ops.Operation, difference: Difference) -> bool:

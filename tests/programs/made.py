@@ -113,9 +113,20 @@ class Made:
         arguments = (fd, uapi.DIAG_IOCSUNREG, _STRUCTURE)
         return self.call(16, *arguments, file=(fd, DATA), before=before, after=[clear])
 
-    def write(self, payload: bytes = b"abcd", fd: int = 3, result: int | None = None) -> Made:
-        """write(2) to write index 0, with its record if there is a listener."""
+    def write(
+        self,
+        payload: bytes = b"abcd",
+        fd: int = 3,
+        result: int | None = None,
+        recorded: bytes | None = None,
+        left: bytes | None = None,
+    ) -> Made:
+        """write(2) to write index 0, with its record if there is a listener.
+
+        ``recorded`` is the payload before the call if it is another one, ``left`` that after it.
+        """
         data = bytes(4) + payload
+        before = data if recorded is None else bytes(4) + recorded
         after = []
         record = struct.pack("<HBBI", _ID, 1, 0, TID) + payload
         if self._listener == "ftrace":
@@ -124,12 +135,14 @@ class Made:
         elif self._listener == "perf":
             raw = record + bytes(-(4 + len(record)) % 8)
             after = [f"sample 0 9 {_hex(struct.pack('<I', len(raw)) + raw)}"]
+        if left is not None:
+            after.append(memory(_BUFFER, bytes(4) + left))
         return self.call(
             1,
             *(fd, _BUFFER, len(data)),
             result=len(data) if result is None else result,
             file=(fd, DATA),
-            before=[memory(_BUFFER, data)],
+            before=[memory(_BUFFER, before)],
             after=after,
         )
 

@@ -326,6 +326,17 @@ def test_memory_that_only_the_kernel_reads_is_not_judged() -> None:
     assert_not_judged(refused.judged(), "does not know the memory, which could not be read")
 
 
+def test_a_payload_that_another_task_changes_is_not_judged() -> None:
+    """The kernel copies it after it was recorded."""
+    made = Made("ftrace").open().register("e u32 a").write(b"abcd", recorded=b"abcc", left=b"abce")
+    assert_not_judged(made.judged(), "does not know the memory, which was changed during the call")
+
+
+def test_a_payload_that_stays_is_judged() -> None:
+    made = Made("ftrace").open().register("e u32 a").write(b"abcd", recorded=b"abcc", left=b"abcc")
+    assert made.judged().of(Verdict.DEVIATES)
+
+
 # Names
 
 

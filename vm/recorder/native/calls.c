@@ -231,19 +231,12 @@ void write_returned(const struct task *task, int64_t result)
 	say("exit %d %" PRId64 "\n", task->tid, result);
 }
 
-void write_entry(struct task *task)
+/* The data of a write. */
+static void write_data(const struct task *task)
 {
 	const uint64_t *argument = task->call.arguments;
 
-	write_call(task);
-	if (task->call.number != __NR_close_range)
-		write_file(task->tid, descriptor_of(&task->call));
 	switch (task->call.number) {
-	case __NR_ioctl:
-		write_credentials(task->tid);
-		write_ioctl(task->tid, (uint32_t)argument[1], argument[2]);
-		flush_output();
-		return;
 	case __NR_write:
 	case __NR_pwrite64:
 		write_payload(task->tid, argument[1], argument[2]);
@@ -254,6 +247,22 @@ void write_entry(struct task *task)
 		write_vector(task, argument[1], argument[2]);
 		break;
 	}
+}
+
+void write_entry(struct task *task)
+{
+	const uint64_t *argument = task->call.arguments;
+
+	write_call(task);
+	if (task->call.number != __NR_close_range)
+		write_file(task->tid, descriptor_of(&task->call));
+	if (task->call.number == __NR_ioctl) {
+		write_credentials(task->tid);
+		write_ioctl(task->tid, (uint32_t)argument[1], argument[2]);
+		flush_output();
+		return;
+	}
+	write_data(task);
 	flush_now_and_then();
 }
 
@@ -364,10 +373,13 @@ void write_exit(struct task *task, int64_t result)
 	switch (task->interest) {
 	case ON_ENTRY:
 		say("exit %d %" PRId64 "\n", task->tid, result);
-		if (task->call.number == __NR_ioctl)
+		if (task->call.number == __NR_ioctl) {
 			write_ioctl_results(task, result);
-		else if (task->call.number != __NR_close)
+		} else if (task->call.number != __NR_close) {
+			/* Another task may have changed them before the kernel read them. */
+			write_data(task);
 			collect_records();
+		}
 		break;
 	case ON_EXIT:
 		write_late(task, result);
