@@ -388,6 +388,9 @@ void write_exit(struct task *task, int64_t result)
 		write_closed(task, result);
 		break;
 	case ON_EVENT:
+		/* This one has no event, and no creator that could be followed. */
+		if (result > 0 && clone_flags(task) & CLONE_UNTRACED)
+			say("stranger %" PRId64 "\n", result);
 		break;
 	}
 }
