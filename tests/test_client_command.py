@@ -103,7 +103,7 @@ def test_a_static_client_on_a_kernel_of_another_interface(
     assert done.returncode == 4
 
 
-@pytest.mark.parametrize("client", ["killed", "racing", "untraced"])
+@pytest.mark.parametrize("client", ["killed", "racing", "untraced", "filtered"])
 def test_the_kernel_is_not_blamed(built_kernel: BuiltKernel, tmp_path: Path, client: str) -> None:
     compiled(client, tmp_path)
     done = run(tmp_path, "6.12", "--", "env", f"./{client}")

@@ -53,6 +53,13 @@ def lose_sight(followed: Followed, name: str) -> None:
     followed.lose_events(doubt)
 
 
+def add_filter(followed: Followed, call: Call) -> None:
+    """A program installs a filter of system calls, for itself and what it starts."""
+    if call.result is not None and call.result >= 0:
+        followed.filtered = True
+        followed.remarks["the program has a seccomp filter, which may refuse calls"] += 1
+
+
 def check_environment(
     followed: Followed, call: Call, operation: ops.Operation, seen: ops.Observation
 ) -> None:
@@ -63,7 +70,8 @@ def check_environment(
     name = calls.name_of(call)
     causes = _ENVIRONMENT | (_OPEN_HOW if name == "openat2" else frozenset())
     opens = isinstance(operation, ops.Open) and seen.ok
-    if not opens and seen.errno not in causes:
+    filtered = followed.filtered and not seen.ok
+    if not opens and not filtered and seen.errno not in causes:
         return
     expected = {answer.errno for answer in followed.model.foresee(operation)}
     if not seen.ok and seen.errno not in expected:

@@ -35,6 +35,8 @@ class Followed:
         self.actors: dict[int, str] = {}
         self.not_judged: Counter[str] = Counter()
         self.remarks: Counter[str] = Counter()
+        # Whether a filter may refuse calls with any error.
+        self.filtered = False
         self._processes = 0
         self._doubt = ""
         # (actor, descriptor) of every close(2).

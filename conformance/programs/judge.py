@@ -116,6 +116,8 @@ class Judge:
                 self._followed.take(call)
             case "unshare":
                 pass
+            case "prctl" | "seccomp":
+                doubts.add_filter(self._followed, call)
             case "io_uring_setup" | "io_setup" | "perf_event_open" as name:
                 if call.result is None or call.result >= 0:
                     doubts.lose_sight(self._followed, name)

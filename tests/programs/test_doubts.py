@@ -19,7 +19,7 @@ OTHER_USER = "1000 1000 0 0"
 LIMITS = "refused for a reason outside of user_events, such as a limit"
 READV, LSEEK, SENDMSG, RECVMSG, UNSHARE, IO_SETUP = 19, 8, 46, 47, 272, 206
 DUP2, PWRITE, WRITEV, OPENAT2, CLOSE_RANGE, PIDFD_GETFD = 33, 18, 20, 437, 436, 438
-PERF_EVENT_OPEN, MMAP = 298, 9
+PERF_EVENT_OPEN, MMAP, PRCTL, SECCOMP = 298, 9, 157, 317
 EBADF, EACCES, EMFILE, ENOENT, EPERM, EADDRINUSE = -9, -13, -24, -2, -1, -98
 
 
@@ -237,6 +237,17 @@ def test_openat2_has_errors_of_its_own(resolve: int, result: int) -> None:
 @pytest.mark.parametrize("result", [EMFILE, EPERM, -12, -38])
 def test_a_registration_refused_for_reasons_that_are_not_recorded(result: int) -> None:
     assert_not_judged(Made().open().register("e u32 a", result=result).judged(), LIMITS)
+
+
+@pytest.mark.parametrize("number", [PRCTL, SECCOMP])
+def test_a_filter_refuses_with_any_error(number: int) -> None:
+    made = Made().open().call(number, result=0).register("e u32 a", result=-22)
+    assert_not_judged(made.judged(), LIMITS)
+
+
+def test_a_filter_that_was_not_installed_refuses_nothing() -> None:
+    made = Made().open().call(SECCOMP, result=-22).register("e u32 a", result=-22)
+    assert made.judged().of(Verdict.DEVIATES)
 
 
 def test_a_file_that_the_modes_of_the_model_do_not_open_is_followed() -> None:

@@ -11,8 +11,10 @@
 #include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 /* include/uapi/linux/user_events.h */
 #define DIAG_IOC_MAGIC '*'
@@ -141,6 +143,11 @@ enum interest interest_of(struct task *task, bool *exclusive)
 	case __NR_perf_event_open:
 		type = load_number(tid, argument[0], sizeof(uint32_t));
 		return type == PERF_TYPE_TRACEPOINT ? ON_EXIT : IGNORED;
+	case __NR_prctl:
+		return argument[0] == PR_SET_SECCOMP && argument[1] == SECCOMP_MODE_FILTER ?
+			       ON_EXIT : IGNORED;
+	case __NR_seccomp:
+		return argument[0] == SECCOMP_SET_MODE_FILTER ? ON_EXIT : IGNORED;
 	case __NR_fork:
 	case __NR_clone:
 	case __NR_clone3:

@@ -21,6 +21,7 @@ static int native_number(int number)
 		{ 19, __NR_lseek },	{ 41, __NR_dup },
 		{ 54, __NR_ioctl },	{ 55, __NR_fcntl },
 		{ 63, __NR_dup2 },	{ 120, __NR_clone },
+		{ 172, __NR_prctl },	{ 354, __NR_seccomp },
 		{ 145, __NR_readv },	{ 146, __NR_writev },
 		{ 180, __NR_pread64 },	{ 181, __NR_pwrite64 },
 		{ 187, __NR_sendfile }, { 190, __NR_vfork },
