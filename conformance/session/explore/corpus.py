@@ -64,31 +64,39 @@ class Corpus:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._kept: list[Actions] = []
+        self._former: frozenset[Actions] = frozenset()
         self._seen: set[Feature] = set()
         self.programs: list[Actions] = []
 
     def read(self) -> list[Actions]:
         """The programs of the file, which are not in the corpus yet; [] if it is damaged."""
+        read = self._stored()
+        self._kept, self._former = list(read), frozenset(read)
+        return read
+
+    def _stored(self) -> list[Actions]:
         if self._file is None or not self._file.exists():
             return []
         try:
             kept = json.loads(self._file.read_text())
             programs = kept["programs"] if kept["format"] == _FORMAT else []
-            read = [tuple(tuple(map(int, action)) for action in each) for each in programs]
+            return [tuple(tuple(map(int, action)) for action in each) for each in programs]
         except (ValueError, TypeError, KeyError):
             return []
-        self._kept = list(read)
-        return read
 
     def passed(self, program: Actions) -> None:
         """A program of the file passed again: what it reached is added, or known."""
         self._kept.remove(program)
 
     def write(self) -> None:
-        """Keep the programs, and those of the file that did not pass again.  Raises OSError."""
+        """Keep the programs, and those of the file that did not pass again.  Raises OSError.
+
+        What another exploration has added to the file meanwhile stays.
+        """
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            programs = list(dict.fromkeys([*self.programs, *self._kept]))
+            added = [each for each in self._stored() if each not in self._former]
+            programs = list(dict.fromkeys([*self.programs, *self._kept, *added]))
             write_atomically(self._file, json.dumps({"format": _FORMAT, "programs": programs}))
 
     def add(self, program: Actions, reached: set[Feature]) -> bool:

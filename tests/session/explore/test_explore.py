@@ -147,6 +147,19 @@ def test_the_corpus_keeps_what_did_not_pass_again(tmp_path: Path) -> None:
     assert Corpus(file).read() == [((1,),), ((3,),), ((4,),)]
 
 
+def test_explorations_side_by_side_keep_what_both_found(tmp_path: Path) -> None:
+    file = tmp_path / "6.12.json"
+    file.write_text('{"format": 2, "programs": [[[1]], [[2]]]}')
+    one, other = Corpus(file), Corpus(file)
+    for number, corpus in enumerate((one, other)):
+        first, *_ = corpus.read()
+        corpus.passed(first)
+        corpus.add(((3 + number,),), {(number,)})
+    one.write()
+    other.write()
+    assert Corpus(file).read() == [((4,),), ((2,),), ((3,),)]
+
+
 def test_an_exploration_that_ends_early_keeps_the_corpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
