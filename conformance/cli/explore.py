@@ -112,8 +112,8 @@ def _explored(arguments: argparse.Namespace, target: Target, out: Path) -> int:
             explore(plan, directory, corpus, guests, done, says)
     finally:
         # Also after Ctrl-C.
-        corpus.write()
         show_new()
+        _keep(corpus)
         if done.counts.programs:
             # Kept programs are part of no seed.
             print(*_summary(done, corpus, "" if plan.kept else seed, deadline.elapsed), sep="\n")
@@ -124,6 +124,14 @@ def _explored(arguments: argparse.Namespace, target: Target, out: Path) -> int:
     found = counted(len(done.divergences), "divergence") if done.divergences else "no divergence"
     print(f"uevt: {target.id} explored: {found}")
     return exit_code(Ending.UNEXPECTED if done.divergences else Ending.PASS)
+
+
+def _keep(corpus: Corpus) -> None:
+    """Write the corpus; what was found counts without it as well."""
+    try:
+        corpus.write()
+    except OSError as error:
+        print(f"uevt: the corpus is not kept: {one_line(str(error))}", file=sys.stderr)
 
 
 def _reason(done: Exploration) -> str:

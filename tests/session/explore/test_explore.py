@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -335,6 +336,22 @@ def test_a_divergence_is_printed_on_a_full_disk(
     monkeypatch.setattr(one_kernel, "resolve", lambda _: Target("6.12", "6.12"))
     shown = uevt("explore", "--kernel=6.12", "--seed=1", "--out", out, code=3)
     assert played.result.difference in " ".join(shown.out.split())
+
+
+def test_a_divergence_counts_where_the_corpus_cannot_be_kept(
+    uevt: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played, *_ = explored(profile_for("6.12.117,persist=no"), tmp_path, 40)
+
+    def fail(_: Corpus) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(command, "explore", lambda *given: given[4].divergences.append(played))
+    monkeypatch.setattr(one_kernel, "resolve", lambda _: Target("6.12", "6.12"))
+    monkeypatch.setattr(Corpus, "write", fail)
+    shown = uevt("explore", "--kernel=6.12", "--seed=1", "--out", tmp_path / "out", code=1)
+    assert "explored: 1 divergence" in shown.out
+    assert "the corpus is not kept: [Errno 30] Read-only file system" in shown.err
 
 
 def test_a_seed_is_printed_where_it_repeats_the_exploration() -> None:
