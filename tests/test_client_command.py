@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli.client import keep
 from kernels.catalog.catalog import load_catalog
+from kernels.errors import HostTrouble
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 from tests.conftest import Uevt
@@ -122,6 +124,11 @@ def test_input_output_and_recording(built_kernel: BuiltKernel, tmp_path: Path) -
     assert done.stderr == "error\n"
     assert done.returncode == 3
     assert (tmp_path / "r").read_text().endswith("done\n")
+
+
+def test_a_recording_that_does_not_fit_is_named() -> None:
+    with pytest.raises(HostTrouble, match="--recording /dev/full: No space left"):
+        keep(b"recording", Path("/dev/full"))
 
 
 def run(

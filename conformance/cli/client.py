@@ -15,7 +15,7 @@ from conformance.session.options import declare_here
 from conformance.session.options import seconds as seconds_of
 from conformance.session.recorded_program import RecordedProgram
 from conformance.session.target.target import Target
-from kernels.errors import UserMistake
+from kernels.errors import HostTrouble, UserMistake
 
 LISTENERS = ("ftrace", "perf", "none")
 REFUSED = 4
@@ -62,6 +62,14 @@ def _writable(file: Path) -> Path:
     return file.absolute()
 
 
+def keep(recording: bytes, file: Path) -> None:
+    """Write the recording, after the report.  Raises HostTrouble."""
+    try:
+        file.write_bytes(recording)
+    except OSError as error:
+        raise HostTrouble(f"--recording {file}: {error.strerror}", "make room") from error
+
+
 def _judged(arguments: argparse.Namespace, target: Target) -> int:
     profile = target.profile
     if profile.generation not in USER_REG_OF:
@@ -72,11 +80,11 @@ def _judged(arguments: argparse.Namespace, target: Target) -> int:
         ended = program.run_here(arguments.deadline, even_so=bool(arguments.even_so))
     else:
         ended = program.run(target, Path.cwd(), arguments.deadline)
-    if arguments.recording is not None:
-        arguments.recording.write_bytes(ended.recording)
     judgement = Judge(profile).feed(ended.groups)
     for line in (*ended.remarks, *lines_of(judgement)):
         print(line)
+    if arguments.recording is not None:
+        keep(ended.recording, arguments.recording)
     if ended.crashed or judgement.of(Verdict.DEVIATES):
         return exit_code(Ending.UNEXPECTED)
     if not judgement.decided:
