@@ -17,7 +17,14 @@ from kernels.errors import UserMistake
 from tests.bench import scaling
 from tests.conftest import Uevt
 from tests.enclosure import ROOT, Runs
-from tests.matrix.matrices import EXPRESSION, dask_scheduler, ended, start
+from tests.matrix.matrices import (
+    EXPRESSION,
+    SECONDS,
+    dask_scheduler,
+    ended,
+    start,
+    wait_for,
+)
 from tests.test_shards import results
 
 pytest.importorskip("distributed")
@@ -79,6 +86,24 @@ def test_workers_of_a_scheduler(tmp_path: Path, tls: dict[str, Path]) -> None:
         shards = results(out / "model")["summary"]["shards"]
         assert [each["node"].rpartition(", ")[2] for each in shards] == ["worker first"] * 2
     assert ended(worker) == f"uevt: worker first of {at}\n"
+    assert place.left() == []
+
+
+def test_killed_scheduler_is_named_in_one_line(tmp_path: Path) -> None:
+    """Without a traceback of dask."""
+    place, out = Runs(tmp_path, "model"), tmp_path / "out"
+    with dask_scheduler(place) as (scheduler, at):
+        worker = start(place, "worker", at)
+        words = ["matrix", "model", f"--out={out}", f"-k={EXPRESSION}", "--shards=8"]
+        matrix = start(place, *words, f"--scheduler={at}")
+        wait_for(matrix, "judging, 0/")
+        scheduler.kill()
+        output, _ = matrix.communicate(timeout=SECONDS)
+    *before, last = output.splitlines()
+    assert all(line.startswith("model ") for line in before), output
+    assert last == f"uevt: the scheduler has ended; to go on: uevt matrix --resume {out}"
+    assert matrix.returncode == 3
+    ended(worker)
     assert place.left() == []
 
 

@@ -62,13 +62,14 @@ def require_distributed() -> None:
     Raises UserMistake without it.
     """
     os.environ["DASK_LOGGING__DISTRIBUTED"] = "critical"
-    for name in ("distributed", "asyncio", "tornado"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         import distributed  # noqa: F401
     except ImportError as error:
         hint = "install it: .venv/bin/pip install -e '.[scale]'"
         raise UserMistake("uevt matrix needs dask.distributed", hint) from error
+    # The import sets levels, one for distributed.client among them.
+    for name in ("distributed", "distributed.client", "asyncio", "tornado"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def security_of(address: str, options: Namespace) -> Any:
