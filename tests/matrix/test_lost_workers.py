@@ -21,7 +21,7 @@ from conformance.cli.matrix.cluster import connected
 from conformance.cli.matrix.controller import Matrix
 from conformance.cli.matrix.kernel_spec import KernelSpec
 from conformance.cli.matrix.resources import machine
-from conformance.cli.matrix.tasks import Built, Judged, judge
+from conformance.cli.matrix.tasks import Built, Judged, TaskFailed, judge
 from host.deadline import Deadline
 from kernels.errors import HostTrouble
 from kernels.store.built_kernel import BuiltKernel
@@ -169,6 +169,25 @@ def test_task_that_fails_is_not_tried_for_ever(tmp_path: Path) -> None:
     matrix = judged(tmp_path, broken)
     assert "no room" in matrix.errors["model"]
     assert matrix.judged == []
+
+
+def without_room(directory: Path, *given: Any) -> Judged:
+    """Judge, but never at the worker that gets it first."""
+    from distributed import get_worker
+
+    here, first = get_worker().contact_address, directory / "first"
+    if not first.exists():
+        first.write_text(here)
+    if first.read_text() == here:
+        raise TaskFailed("no room", here)
+    return judge(*given)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_task_that_fails_is_tried_at_another_worker(tmp_path: Path) -> None:
+    matrix = judged(tmp_path, partial(without_room, tmp_path))
+    assert matrix.errors == {}
+    assert matrix.judged == ["model"]
 
 
 def of_another_suite(built: Built, spec: KernelSpec, part: str, *others: Any) -> Judged:

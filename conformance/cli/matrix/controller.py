@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -82,6 +82,8 @@ class Matrix:
         # Not before this time on the monotonic clock.
         self._overview_at = 0.0
         self._attempts: Counter[tuple[str, str]] = Counter()
+        # The addresses of the workers that a task failed at.
+        self._failed: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         #: Errors of kernels that could not be judged.
         self.errors: dict[str, str] = {}
 
@@ -102,7 +104,7 @@ class Matrix:
         """
         self._client.subscribe_topic(TOPIC, self._progress)
         while self._builds or self._queue or self._running or self._suspects:
-            workers = self._workers()
+            workers = list(self._workers().values())
             slots = sum(resources.room(self._shard, each) for each in workers)
             self._give_up(workers)
             # A build may run where no shard can.
@@ -144,12 +146,12 @@ class Matrix:
         if kernel is not None and message["part"] in kernel.left:
             kernel.column.running[message["part"]] = message["done"]
 
-    def _workers(self) -> list[Resources]:
-        """What each worker offers.  Raises HostTrouble."""
+    def _workers(self) -> dict[str, Resources]:
+        """What each worker offers, by its address.  Raises HostTrouble."""
         if self._client.status != "running":
             raise self._scheduler_ended()
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        return [each.get("resources", {}) for each in workers]
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        return {address: each.get("resources", {}) for address, each in workers.items()}
 
     def _give_up(self, workers: list[Resources]) -> None:
         """Fail kernels that no worker could run for long enough."""
@@ -175,7 +177,7 @@ class Matrix:
         kernel = self._kernels[name]
         kernel.column.state = "building"
         kernel.built = self._client.submit(
-            self._building, kernel.spec, key=self._key("build", name), **_once(kernel)
+            self._building, kernel.spec, key=self._key("build", name), **self._once(kernel, "")
         )
         self._running[kernel.built] = (name, "")
 
@@ -186,9 +188,24 @@ class Matrix:
             self._judging,
             *(kernel.built, kernel.spec, task.part, limit, tuple(kernel.holders)),
             key=self._key("judge", task.kernel, task.part),
-            **_once(kernel),
+            **self._once(kernel, task.part),
         )
         self._running[future] = (task.kernel, task.part)
+
+    def _once(self, kernel: KernelState, part: str) -> dict[str, Any]:
+        """Options of a task.
+
+        It goes to a worker that it did not fail at: one without room for it is idle, and would get
+        it again.
+        """
+        options = {"resources": dict(kernel.takes), "retries": 0, "pure": False}
+        failed = self._failed[kernel.name, part]
+        others = [
+            address
+            for address, offer in (self._workers() if failed else {}).items()
+            if address not in failed and resources.room(kernel.takes, offer)
+        ]
+        return {**options, "workers": others, "allow_other_workers": True} if others else options
 
     def _key(self, *words: str) -> str:
         """A new key for every attempt: dask would return the old error for the same."""
@@ -211,6 +228,8 @@ class Matrix:
                 error = failed
         elif future.status == "error":
             error = future.exception()
+        if isinstance(error, TaskFailed) and error.worker:
+            self._failed[name, part].add(error.worker)
         deadly = isinstance(error, TaskHung) or type(error).__name__ == "KilledWorker"
         self._attempts[name, part] += 1
         if deadly and part:
@@ -238,7 +257,7 @@ class Matrix:
         if not built.ids:
             self._fail(kernel, "no case is selected")
             return
-        accelerator = resources.most_offered(self._workers())
+        accelerator = resources.most_offered(list(self._workers().values()))
         for part in kernel.plan(built.ids, self._shards, self._head, accelerator):
             self._enqueue(kernel, part)
         self._merge_if_complete(kernel)
@@ -285,8 +304,3 @@ class Matrix:
         if began >= self._overview_at:
             write_overview(self._directory)
             self._overview_at = began + _OVERVIEW * (time.monotonic() - began)
-
-
-def _once(kernel: KernelState) -> dict[str, Any]:
-    """Options of a task."""
-    return {"resources": dict(kernel.takes), "retries": 0, "pure": False}

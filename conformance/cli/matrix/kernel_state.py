@@ -125,7 +125,8 @@ class KernelState:
             self.holders = [result.worker, *self.holders][:_HOLDERS]
         run = self.store.add(part, result.files, result.name, self.spec.words)
         if other := _other_suite(run.record.head, suite):
-            raise TaskFailed(f"worker {result.name} has suite {other}, and not {_suite_of(suite)}")
+            what = f"worker {result.name} has suite {other}, and not {_suite_of(suite)}"
+            raise TaskFailed(what, result.worker)
         self.judged(part, run)
 
     def judged(self, part: str, run: Run | None = None) -> None:

@@ -47,7 +47,17 @@ _ATTEMPTS = 3
 
 
 class TaskFailed(Exception):
-    """A task that ended without a result; it may run again, elsewhere."""
+    """A task that ended without a result; it may run again, at another worker.
+
+    ``worker`` is the address of the one that it failed at, if that is to blame.
+    """
+
+    def __init__(self, why: str, worker: str = "") -> None:
+        super().__init__(why, worker)
+        self.worker = worker
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class TaskHung(Exception):
@@ -144,8 +154,8 @@ def _failing() -> Iterator[None]:
     """Turn errors into one that can be sent."""
     try:
         yield
-    except (KernelsError, OSError) as error:
-        raise TaskFailed(str(error)) from None
+    except (KernelsError, OSError, TaskFailed) as error:
+        raise TaskFailed(str(error), _worker().contact_address) from None
 
 
 def _worker() -> Any:
