@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from conformance.cli.matrix import controller
 from conformance.cli.matrix.cluster import connected
 from conformance.cli.matrix.controller import Matrix
 from conformance.cli.matrix.kernel_spec import KernelSpec
@@ -215,8 +216,18 @@ def never_ends(*_: object) -> Judged:
     raise AssertionError
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_end_of_the_scheduler_is_named(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "what"),
+    [
+        (signal.SIGKILL, "the scheduler has ended"),
+        (signal.SIGTERM, "the scheduler has ended"),
+        (signal.SIGSTOP, "the scheduler has not answered for 5 s"),
+    ],
+)
+def test_end_of_the_scheduler_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, what: str
+) -> None:
+    monkeypatch.setattr(controller, "_ANSWER_S", 5)
     send_tasks_of_this_module()
     place = Enclosure(tmp_path / "place")
     with dask_scheduler(place) as (scheduler, at):
@@ -231,9 +242,10 @@ def test_end_of_the_scheduler_is_named(tmp_path: Path, number: signal.Signals) -
             here = Namespace(scheduler=at, tls_ca=None, tls_cert=None, tls_key=None)
             with connected(here, 1) as client:
                 matrix = Matrix(client, tmp_path / "out", [spec], 1, judging=never_ends)
-                with pytest.raises(HostTrouble, match="the scheduler has ended") as raised:
+                with pytest.raises(HostTrouble, match=what) as raised:
                     matrix.run(end_it)
             assert raised.value.hint == f"to go on: uevt matrix --resume {tmp_path / 'out'}"
         finally:
+            scheduler.send_signal(signal.SIGCONT)
             worker.kill()
             worker.wait()

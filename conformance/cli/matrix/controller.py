@@ -11,6 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,6 +40,8 @@ _ATTEMPTS = 3
 _OVERVIEW = 20.0
 # Seconds between looks at the number of workers.
 _TICK_S = 1.0
+# How long a scheduler may be busy, or stopped.
+_ANSWER_S = 120
 
 
 class Task(NamedTuple):
@@ -135,9 +138,11 @@ class Matrix:
             raise self._scheduler_ended() from None
 
     def _scheduler_ended(self) -> HostTrouble:
-        return HostTrouble(
-            "the scheduler has ended", f"to go on: uevt matrix --resume {self._directory}"
-        )
+        return HostTrouble("the scheduler has ended", self._resumption)
+
+    @property
+    def _resumption(self) -> str:
+        return f"to go on: uevt matrix --resume {self._directory}"
 
     def _progress(self, event: tuple[float, dict[str, Any]]) -> None:
         """A message about a shard, in another thread."""
@@ -150,7 +155,14 @@ class Matrix:
         """What each worker offers, by its address.  Raises HostTrouble."""
         if self._client.status != "running":
             raise self._scheduler_ended()
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        asked = partial(self._client.scheduler.identity, n_workers=-1)
+        try:
+            workers = self._client.sync(asked, callback_timeout=_ANSWER_S)["workers"]
+        except TimeoutError:
+            what = f"the scheduler has not answered for {_ANSWER_S} s"
+            raise HostTrouble(what, self._resumption) from None
+        except OSError:
+            raise self._scheduler_ended() from None
         return {address: each.get("resources", {}) for address, each in workers.items()}
 
     def _give_up(self, workers: list[Resources]) -> None:
