@@ -58,8 +58,9 @@ def head(title: str, record: RunRecord, runs: int) -> str:
     """A run on one line of any length."""
     kernel = record.head.kernel
     name = f"{one_line(kernel.id)} ({one_line(kernel.release) or one_line(kernel.profile)})"
-    several = f" (one of {runs} runs of this kernel)" if runs > 1 else ""
-    return f"{title:<5} {name} {record.verdict}: {', '.join(record.counts)}{several}"
+    several = f"one of {runs} runs of this kernel" if runs > 1 else ""
+    notes = "".join(f" ({each})" for each in (record.share, several) if each)
+    return f"{title:<5} {name} {record.verdict}: {', '.join(record.counts)}{notes}"
 
 
 def remarks(comparison: Comparison) -> Iterator[str]:

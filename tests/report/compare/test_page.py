@@ -15,7 +15,7 @@ from conformance.report.compare.text import render_page
 from conformance.results.case_result import Evidence, Mismatch
 from conformance.results.judging import settle
 from conformance.results.outcome import Level, Outcome, RunVerdict
-from conformance.results.run import RunHead, RunRecord
+from conformance.results.run import Functions, RunHead, RunRecord
 from conformance.results.stored_outcomes import CaseOutcome, RunOutcomes
 from tests.report.compare.test_compare import SWITCH
 from tests.report.samples import PATCHED, case, head, run, wrong
@@ -151,6 +151,12 @@ def test_the_page_of_equal_runs() -> None:
     new = replace(base, head=head(kernel=PATCHED))
     last = render_page(compare(base, new)).splitlines()[-1]
     assert last == "uevt: 6.12+fix against 6.12: no difference in 2 cases"
+
+
+def test_the_share_that_a_run_judged_is_shown() -> None:
+    base = run(case("a.a"), case("a.b"))
+    new = run(case("a.a"), head=head(asked=("--tier=quick",)), functions=Functions(2, 2, 2))
+    assert "0 failed (quick: 1 of 2)\n" in render_markdown(compare(base, new))
 
 
 def test_many_regressions_fit_one_page() -> None:
