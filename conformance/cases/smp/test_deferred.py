@@ -135,6 +135,23 @@ def test_unregistered_behind_a_fault(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
+@case(doc="Unregistering: disables the bit at the address", tier="quick")
+@spec("user_events_ioctl_unreg: user_event_mm_clear_bit, also of a word that waits for its page")
+def test_unregistered_behind_a_copy(ue: UserEvents) -> None:
+    """The bit of a word unregistered while its page, shared since fork, is being copied is clear:
+    disabling the event has not cleared it.
+    """
+    ahead = _Ahead(ue)
+    word = ahead.data.register(ue.name(), bit=4).word
+    ue.tracefs.enable(ue.name())
+    assert word.value == 16
+    switch, unregister = ahead.switch("0"), ahead.unregister(word)
+    child = ahead.task.fork_task()
+    assert ahead.perform(switch, unregister) == [{"1": 1}, {"0": 1}]
+    assert word.wait() == 0
+    assert Word(child, word.address).wait() == 0
+
+
 @case(tier="quick", level="behaviour")
 @doc("Registering: silent about an address and bit that are in use")
 @spec("user_event_enabler_exists; trace_events_user.c:user_events_ioctl_unreg")
