@@ -3,6 +3,7 @@
 import os
 
 from conformance.cases.case import UserEvents, doc, surface, variants
+from conformance.cases.support.doomed_event import process_with_event, status_after
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, leave_event, persist_flag
 
 SPEC = "delete_user_event"
@@ -105,6 +106,23 @@ def test_busy_child(ue: UserEvents) -> None:
     parent.open_data().register(ue.name(), flags=persist_flag(ue))
     child = ue.fork(parent)
     parent.exit()
+    data = ue.open_data()
+    assert data.delete(ue.name()).errno == "EBUSY"
+    child.exit()
+    assert data.delete(ue.name(), eventually=True).value == 0
+
+
+@case(spec="user_event_enabler_dup", profiles="6.4..", needs="persist auto_delete")
+def test_busy_child_word(ue: UserEvents) -> None:
+    """A word that a child inherited holds a persistent event alone: EBUSY until the child exits."""
+    passing, parent = process_with_event(ue), ue.new_process()
+    owner = parent.open_data()
+    owner.register(ue.name(), flags=PERSIST)
+    owner.close()
+    child = ue.fork(parent)
+    parent.exit()
+    # Once this event is gone, the parent holds nothing.
+    assert status_after(ue, passing) == f"{ue.name()}\n"
     data = ue.open_data()
     assert data.delete(ue.name()).errno == "EBUSY"
     child.exit()
