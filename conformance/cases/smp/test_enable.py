@@ -5,8 +5,9 @@ import struct
 from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.cases.support.status_page import map_page
+from conformance.client.addresses import PAGE
 from conformance.client.races import race, track
-from conformance.ops import View
+from conformance.ops import Mprotect, View
 from conformance.ops.race import Add
 from conformance.ops.tasks import THREAD
 
@@ -107,6 +108,22 @@ def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
     answers = race(both.left, track(both.left, *register), track(both.right, on))
     assert answers == [[{"0": 1}] * 16, [{"1": 1}]]
     assert {word.value for word in words} == {2}
+
+
+@case(spec="user_event_enabler_update: waits for mmap_lock", profiles="6.4..")
+def test_enabled_while_mappings_change(ue: UserEvents) -> None:
+    """Enabling events of a process that changes its mappings at that moment sets every bit."""
+    both = Racers(ue, 0)
+    word, data = both.left.word(), both.left.open_data()
+    stems = [f"e{bit}" for bit in range(8)]
+    for bit, stem in enumerate(stems):
+        data.register(ue.name(stem), bit=bit, word=word)
+    enable = [both.prepared_right.switch(enable_file(ue, stem))[0] for stem in stems]
+    address, actor = both.left.map(16), both.left.actor
+    protect = [Mprotect(actor, address + PAGE, PAGE, protection) for protection in (0, 3)]
+    answers = race(both.left, track(both.left, *protect, passes=2_000), track(both.right, *enable))
+    assert answers == [[{"0": 2_000}] * 2, [{"1": 1}] * 8]
+    assert word.value == 0xFF
 
 
 @case(spec="user_events_ioctl_unreg: user_event_mm_clear_bit", profiles="6.4..")
