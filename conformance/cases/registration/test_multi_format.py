@@ -277,6 +277,22 @@ def test_enabled_one_by_one(ue: UserEvents) -> None:
     assert (first.word.value, second.word.value) == (0, 0)
 
 
+@case(spec="user_event_enabler_update: words of the event alone")
+@doc("Status: the bit is updated on attach and detach; silent about values that the program stores")
+def test_not_restored_by_another(ue: UserEvents) -> None:
+    """A value that the process stores in the word of a format stays when another one changes."""
+    data = ue.open_data()
+    word = data.register(ue.name() + " u32 a", flags=MULTI_FORMAT).word
+    other = data.register(ue.name() + " u64 a", flags=MULTI_FORMAT, bit=2).word
+    newer, older = tracepoints(ue)
+    ue.tracefs.enable(older, system=MULTI_SYSTEM)
+    ue.process.store(word.address, b"\0\0\0\0")
+    ue.tracefs.enable(newer, system=MULTI_SYSTEM)
+    assert (word.value, other.value) == (0, 4)
+    ue.tracefs.disable(newer, system=MULTI_SYSTEM)
+    assert (word.value, other.value) == (0, 0)
+
+
 @case(spec="trace_output.c:print_event_fields", level="detail", tier="quick", isolation="global")
 @doc("Registering: each format is a tracepoint of its own; silent about how ftrace prints it")
 def test_records(ue: UserEvents) -> None:
