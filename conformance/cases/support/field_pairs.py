@@ -21,6 +21,7 @@ SAME: Pairs = {
     "trailing-space": (" u32 a", " u32 a "),
     "newline": (" u32 a; u64 b", " u32 a;\nu64 b\n"),
     "struct": (" struct s a 20; u32 b", " struct s a 20; u32 b"),
+    "struct-behind": (" u8 a; struct s b 20; u8 c", " u8 a; struct s b 20; u8 c"),
     "struct-spaces": (" struct s a 20", "  struct  s  a  20"),
     "locations": (" __data_loc char[] a; __rel_loc u32 b", " __data_loc char[] a; __rel_loc u32 b"),
 }
