@@ -81,6 +81,15 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
     assert ue.open_data().ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
 
 
+@case(doc=TWO_ERRORS, level="detail", tier="full")
+@variants(("too-small", 15, 0, "EINVAL"), ("reserved", 16, 1, "EINVAL"), ("valid", 16, 0, "ENOENT"))
+def test_order_without_words(ue: UserEvents, size: int, reserved: int, errno: str) -> None:
+    """A process that has never registered a word has its structure checked before ENOENT, too."""
+    process = ue.new_process()
+    data, word = process.open_data(), process.word()
+    assert data.unregister(word, struct_size=size, reserved=reserved).errno == errno
+
+
 @case(doc=TWO_ERRORS, level="detail")
 def test_tail_before_unknown(ue: UserEvents) -> None:
     """Bytes that must be zero are checked before the word is looked up: E2BIG."""
