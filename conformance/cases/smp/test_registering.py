@@ -6,6 +6,7 @@ from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.data_file import DataFile
+from conformance.client.races import race, track
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.ops.tasks import CLONE_VM, THREAD
 
@@ -153,6 +154,23 @@ def test_removed_while_registered(ue: UserEvents) -> None:
         ue.tracefs.enable(ue.name(name))
         assert data.write_event(index, b"\1\0\0\0").value == 8
         ue.tracefs.disable(ue.name(name))
+
+
+@case(spec="user_events_ioctl_del: event_mutex", level="behaviour", profiles="6.4..")
+@doc("Deleting: the argument is the name of the event; silent about events that change meanwhile")
+def test_deleted_while_switched(ue: UserEvents) -> None:
+    """A deletion waits for another event that is being enabled: it fails with ENOENT or EBUSY only
+    for the event that it names.
+    """
+    both = Racers(ue)
+    data = both.left.open_data()
+    data.register(ue.name())
+    calls = [both.prepared_left.delete(data, ue.name(name)) for name in ("none", "e")]
+    on, off = both.prepared_right.switch(enable_file(ue))
+    answers = race(
+        both.left, track(both.left, *calls, passes=300), track(both.right, on, off, passes=10)
+    )
+    assert answers == [[{"ENOENT": 300}, {"EBUSY": 300}], [{"1": 10}] * 2]
 
 
 @case(level="detail", needs="lasting_events")
