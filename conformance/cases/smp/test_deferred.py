@@ -10,7 +10,7 @@ from conformance.client.addresses import PAGE
 from conformance.client.caller import Word
 from conformance.client.races import RaceCalls, race, track
 from conformance.client.tasks import first_task
-from conformance.ops import Discard, Operation
+from conformance.ops import Discard, Exit, Operation
 from conformance.ops.race import Tally
 
 SPEC = "user_event_enabler_fault_fixup"
@@ -150,6 +150,19 @@ def test_unregistered_behind_a_copy(ue: UserEvents) -> None:
     assert ahead.perform(switch, unregister) == [{"1": 1}, {"0": 1}]
     assert word.wait() == 0
     assert Word(child, word.address).wait() == 0
+
+
+@case(doc="Deleting: events auto-delete when no references are left", needs="auto_delete")
+@spec("user_event_mm_fault_in: no tasks; trace_events_user.c:user_event_enabler_fault_fixup")
+def test_exit_behind_a_fault(ue: UserEvents) -> None:
+    """A process that exits while its page is faulted in drops the references of all its words."""
+    ahead = _Ahead(ue)
+    ahead.task.open_data().register(ue.name("other"))
+    ahead.awaited()
+    end = Exit(ahead.task.actor)
+    assert ahead.perform(ahead.switch("1"), end) == [{"1": 1}, {"0": 1}]
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.status(eventually=True) == ""
 
 
 @case(tier="quick", level="behaviour")
