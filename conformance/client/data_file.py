@@ -188,6 +188,13 @@ class DataFile(Descriptor):
         self.process.queue(ops.Store(actor, BUFFER, data))
         return self.process.run(ops.SubmitWrite(actor, self.slot, BUFFER, len(data), offset))
 
+    def submit_registered(self, data: bytes) -> Observation:
+        """IORING_OP_WRITE_FIXED of raw bytes in a registered buffer."""
+        actor = self.process.actor
+        self.process.queue(ops.Store(actor, BUFFER, data))
+        call = ops.SubmitWrite(actor, self.slot, BUFFER, len(data), registered=True)
+        return self.process.run(call)
+
     def submit_at(self, address: int, count: int, *, vector: bool = False) -> Observation:
         """IORING_OP_WRITE of memory, or IORING_OP_WRITEV of iovecs, at an address."""
         actor = self.process.actor

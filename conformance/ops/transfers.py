@@ -92,8 +92,9 @@ class Pwritev(Operation):
 class SubmitWrite(Operation):
     """IORING_OP_WRITE, or with ``vector`` IORING_OP_WRITEV, and the wait for its completion.
 
-    ``count`` counts bytes, or iovecs (16 bytes each) at ``address``; ``offset`` -1 is the file
-    position.  The value is the result in the completion.
+    ``registered`` is IORING_OP_WRITE_FIXED, from memory that is registered before.  ``count``
+    counts bytes, or iovecs (16 bytes each) at ``address``; ``offset`` -1 is the file position.  The
+    value is the result in the completion.
     """
 
     slot: int
@@ -101,13 +102,16 @@ class SubmitWrite(Operation):
     count: int
     offset: int = 0
     vector: bool = False
+    registered: bool = False
     # io_uring leaves workers in the process.
     irreversible: ClassVar[bool] = True
 
     def c_text(self) -> str:
-        prepare = f"io_uring_prep_{'writev' if self.vector else 'write'}"
-        address = f"(void *){self.address:#x}"
-        return f"{prepare}(sqe, fd{self.slot}, {address}, {self.count}, {self.offset})"
+        where = f"fd{self.slot}, (void *){self.address:#x}, {self.count}, {self.offset}"
+        if self.registered:
+            return f"io_uring_prep_write_fixed(sqe, {where}, 0)"
+        return f"io_uring_prep_{'writev' if self.vector else 'write'}(sqe, {where})"
 
     def calls(self) -> list[Call]:
-        return [["submit", self.slot, self.address, self.count, self.offset, self.vector]]
+        where = (self.slot, self.address, self.count, self.offset)
+        return [["submit", *where, self.vector, self.registered]]

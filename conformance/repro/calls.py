@@ -125,6 +125,7 @@ def _exec(each: tasks.Exec, fds: Descriptors, _: Names) -> str:
 
 def _submit(each: ops.SubmitWrite, fds: Descriptors, _: Names) -> str:
     code = "IORING_OP_WRITEV" if each.vector else "IORING_OP_WRITE"
+    code += "_FIXED" if each.registered else ""
     where = f"(unsigned long)({c.address(each.address)}), {each.count}"
     return f"submit({code}, {fds.get(each.actor, each.slot)}, {where}, {each.offset}UL)"
 

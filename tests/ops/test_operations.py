@@ -130,6 +130,9 @@ EXAMPLES: dict[str, Operation] = {
     "p1: io_uring_prep_writev(sqe, fd4, (void *)0x1000, 2, 0)": ops.SubmitWrite(
         "p1", 4, 0x1000, 2, vector=True
     ),
+    "p1: io_uring_prep_write_fixed(sqe, fd4, (void *)0x1000, 9, 0, 0)": ops.SubmitWrite(
+        "p1", 4, 0x1000, 9, registered=True
+    ),
     "p1: setgroups(2, (gid_t[]){5, 6}); setresgid(8, 8, 8); setresuid(7, 7, 7)": credentials.Become(
         "p1", 7, 8, (5, 6)
     ),

@@ -32,6 +32,7 @@ CASES = {
     "perf.two_events": "",
     "consumers.perf_many": "",
     "uring.short_payload": "",
+    "uring.registered_buffer": "",
     "compat.writev.index_split": "",
     "enable.rights_given_up.after_fork": "",
     "trace_pipe.consumes": "",

@@ -66,14 +66,18 @@ class Actor(Server):
             raise Forked
         return pid, errno, None
 
-    def _submit(self, slot: int, where: int, count: int, offset: int, vector: bool) -> Outcome:
+    def _submit(
+        self, slot: int, where: int, count: int, offset: int, vector: bool, registered: bool
+    ) -> Outcome:
         """Write through io_uring and return its completion."""
         if slot not in self._slots:
             return -1, EBADF, None
         # Imported on demand to keep the start fast.
         from vm.guest import io_uring
 
-        value, errno = io_uring.write(self._slots[slot], where, count, offset, vector=vector)
+        value, errno = io_uring.write(
+            self._slots[slot], where, count, offset, vector=vector, registered=registered
+        )
         return value, errno, None
 
     def _exit(self, status: int) -> Outcome:

@@ -8,10 +8,11 @@ import struct
 from vm.guest import syscalls
 from vm.guest.numbers import NUMBERS
 
-_SYS_SETUP, _SYS_ENTER = 425, 426
+_SYS_SETUP, _SYS_ENTER, _SYS_REGISTER = 425, 426, 427
 _SYS_CLOSE, _SYS_MMAP, _SYS_MUNMAP = (NUMBERS[name] for name in ("close", "mmap", "munmap"))
 #: include/uapi/linux/io_uring.h
-_OP_WRITEV, _OP_WRITE = 2, 23
+_OP_WRITEV, _OP_WRITE_FIXED, _OP_WRITE = 2, 5, 23
+_REGISTER_BUFFERS = 0
 _ENTER_GETEVENTS = 1
 _OFF_SQES = 0x10000000
 #: struct io_uring_params: its size, and where it holds the offsets of the two rings.
@@ -27,8 +28,10 @@ _TOKEN = 0x75657674
 _MASK = (1 << 64) - 1
 
 
-def write(descriptor: int, where: int, count: int, offset: int, *, vector: bool) -> tuple[int, int]:
-    """(value, errno) of the completion, or of a failed io_uring_setup or mmap."""
+def write(
+    descriptor: int, where: int, count: int, offset: int, *, vector: bool, registered: bool
+) -> tuple[int, int]:
+    """(value, errno) of the completion, or of a failed call before it."""
     params = ctypes.create_string_buffer(_PARAMS_SIZE)
     number, errno = syscalls.syscall(_SYS_SETUP, 1, ctypes.addressof(params))
     if errno:
@@ -44,6 +47,13 @@ def write(descriptor: int, where: int, count: int, offset: int, *, vector: bool)
             maps.append(address)
         rings, entries = maps
         operation = _OP_WRITEV if vector else _OP_WRITE
+        if registered:
+            operation = _OP_WRITE_FIXED
+            buffer = ctypes.create_string_buffer(struct.pack("<QQ", where, count), 16)
+            arguments = (_REGISTER_BUFFERS, ctypes.addressof(buffer), 1)
+            _, errno = syscalls.syscall(_SYS_REGISTER, number, *arguments)
+            if errno:
+                return -1, errno
         entry = _SQE.pack(operation, 0, 0, descriptor, offset & _MASK, where, count, 0, _TOKEN)
         return _submit(number, rings, entries, entry, params.raw)
     finally:

@@ -25,6 +25,16 @@ def test_recorded(ue: UserEvents, vector: bool) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
 
 
+@case(spec="user_events_write_iter, user_events_write_core", needs="dynamic_fields_validated")
+def test_registered_buffer(ue: UserEvents) -> None:
+    """A submission from a registered buffer, which the kernel reads by its pages, is recorded."""
+    data = ue.event("u8 n; __rel_loc char[] a", enabled=True).data
+    assert data.submit_registered(b"\0\0\0\0\1\0\0\3\0hi\0").value == 12
+    assert data.submit_registered(b"\1\0\0\0").errno == "ENOENT"
+    assert data.submit_registered(b"\0\0\0\0\1\0\0\2\0hi").errno == "EFAULT"
+    assert ue.tracefs.records() == [ue.line("n=(1)", "a=hi", dump="01 00 00 03 00 68 69 00")]
+
+
 @case(spec="user_events_write_core")
 @variants(
     ("index", b"\1\0\0\0\1\0", "ENOENT"),

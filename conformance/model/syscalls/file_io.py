@@ -171,7 +171,7 @@ def _lseek(world: World, process: Process, operation: ops.Lseek) -> Answer:
 def _submit_write(world: World, process: Process, operation: ops.SubmitWrite) -> Answer:
     """The result of a completion.
 
-    IORING_OP_WRITE and IORING_OP_WRITEV both call user_events_write_iter(), even for no bytes.
+    All forms call user_events_write_iter(), even for no bytes.
     Negative offsets other than -1 are refused.
     """
     file = process.file(operation.slot)

@@ -1,11 +1,13 @@
 #include <sys/syscall.h>
 #include <linux/io_uring.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 
 /* One write through an io_uring of its own; the result in its completion. */
 static long submit(int operation, int descriptor, unsigned long address, unsigned int count,
 		   unsigned long offset)
 {
+	struct iovec buffer = { (void *)address, count };
 	struct io_uring_params params = { 0 };
 	int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
 	struct io_uring_cqe *completion;
@@ -18,6 +20,9 @@ static long submit(int operation, int descriptor, unsigned long address, unsigne
 	rings = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
 	entry = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
 	if (rings == MAP_FAILED || entry == MAP_FAILED)
+		return -1;
+	if (operation == IORING_OP_WRITE_FIXED &&
+	    syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, &buffer, 1) < 0)
 		return -1;
 	*entry = (struct io_uring_sqe){
 		.opcode = (__u8)operation, .fd = descriptor, .off = offset, .addr = address,
