@@ -17,15 +17,16 @@ case = surface("delete", doc=DOC, level="behaviour")
 @doc("Deleting: by the name of the event; silent about names that do not exist")
 @variants(
     ("never-registered", "{name}x"),
+    ("with-space", "{name} "),
     ("cut-short", "{stem}"),
     ("with-prefix", "u:{name}"),
     ("with-system", "user_events/{name}"),
     ("with-arguments", "{name} u32 a"),
-    ("with-space", "{name} "),
     ("with-colon", "{name}:"),
     ("with-id", "{name}.0"),
     ("upper-case", "{upper}"),
     ("empty", ""),
+    quick=2,
 )
 def test_unknown(ue: UserEvents, name: str) -> None:
     """Only the exact name of an event matches; anything else is ENOENT."""

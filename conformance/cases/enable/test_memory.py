@@ -118,7 +118,7 @@ def test_fork_parent_exits(ue: UserEvents) -> None:
     assert copy.wait() == 128
 
 
-@case(spec="user_event_mm_dup copies what there is")
+@case(spec="user_event_mm_dup copies what there is", tier="quick")
 @doc("Registering: a process tells the kernel which of its addresses and bits to update")
 def test_fork_before_registration(ue: UserEvents) -> None:
     """A word registered after fork is not followed in the other process."""

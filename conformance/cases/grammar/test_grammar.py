@@ -54,7 +54,7 @@ def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
 
 
 @case(needs="lasting_events")
-@variants(REFUSED)
+@variants(REFUSED, quick=2)
 def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
     """dynamic_events rejects a malformed definition, too, and lists nothing."""
     for stem, definition in group.items():

@@ -56,7 +56,7 @@ UNSPACED: Pairs = {
 }
 
 
-@case(spec="insert_space_after_semis")
+@case(spec="insert_space_after_semis", tier="quick")
 def test_unspaced_registers_again(ue: UserEvents) -> None:
     """No space is needed after a semicolon for the event to match."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()

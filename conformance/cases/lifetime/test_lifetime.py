@@ -27,7 +27,7 @@ def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(spec="user_event_put, delayed_destroy_user_event")
+@case(spec="user_event_put, delayed_destroy_user_event", tier="quick")
 def test_second_word(ue: UserEvents) -> None:
     """Each registered bit holds the event: it is deleted after the last is unregistered."""
     passing = process_with_event(ue)

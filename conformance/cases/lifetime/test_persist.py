@@ -221,7 +221,7 @@ def test_delete_busy_before_permission(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "EPERM"
 
 
-@case(needs="multi_format arguments_matched auto_delete persist")
+@case(needs="multi_format arguments_matched auto_delete persist", tier="quick")
 @spec("user_event_set_tp_name, user_event_last_ref")
 @doc("Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event")
 def test_multi_format(ue: UserEvents) -> None:

@@ -117,7 +117,7 @@ def test_maximum(ue: UserEvents) -> None:
     assert data.register(ue.name("c")).index == 2
 
 
-@case(doc=LIMIT, profiles="6.4..", isolation="global")
+@case(doc=LIMIT, profiles="6.4..", isolation="global", tier="quick")
 def test_maximum_lowered(ue: UserEvents) -> None:
     """A limit below the number of events removes none and rejects every new one."""
     data = ue.event(name="a").data

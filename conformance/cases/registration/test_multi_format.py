@@ -73,13 +73,14 @@ def test_system(ue: UserEvents) -> None:
 @doc("silent about its value")
 @variants(
     ("types", " u32 a", " u64 a"),
+    ("same_layout", " int a", " s32 a"),
     ("names", " u32 a", " u32 b"),
     ("order", " u32 a; u64 b", " u64 b; u32 a"),
     ("one_more", " u32 a", " u32 a; u32 b"),
     ("none", "", " u32 a"),
     ("struct_size", " struct s a 4", " struct s a 8"),
-    ("same_layout", " int a", " s32 a"),
     ("array_spelling", " char[16] a", " char[0x10] a"),
+    quick=2,
 )
 def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
     """Other fields under the same name are another event, with the next id."""
@@ -277,7 +278,7 @@ def test_enabled_one_by_one(ue: UserEvents) -> None:
     assert (first.word.value, second.word.value) == (0, 0)
 
 
-@case(spec="user_event_enabler_update: words of the event alone")
+@case(spec="user_event_enabler_update: words of the event alone", tier="quick")
 @doc("Status: the bit is updated on attach and detach; silent about values that the program stores")
 def test_not_restored_by_another(ue: UserEvents) -> None:
     """A value that the process stores in the word of a format stays when another one changes."""

@@ -70,7 +70,7 @@ OLDER = {"char[5]x a": "char a[5]x"}
 
 
 @case(doc="Field Format: silent about how tools see a type")
-@variants(TYPES)
+@variants(TYPES, quick=3)
 def test_types(ue: UserEvents, rows: tuple[tuple[str, str, int, int, str], ...]) -> None:
     """A field has the size, signedness and print fmt of its type, and follows the common fields."""
     # The text between the brackets of an array is covered by format.array_length.

@@ -252,10 +252,11 @@ def test_packed_fields(ue: UserEvents) -> None:
 @case(spec="trace_output.c:print_fields: names are data, never a format", tier="quick")
 @variants(
     ("percent", "u16 %s; u16 %n%d", ("%s=0x1 (1)", "%n%d=0x2 (2)")),
+    ("common", "u16 common_pid; u16 b", ("common_pid=0x1 (1)", "b=0x2 (2)")),
     ("same_twice", "u16 a; u16 a", ("a=0x1 (1)", "a=0x2 (2)")),
     ("punctuation", "u16 a=b; u16 :(,", ("a=b=0x1 (1)", ":(,=0x2 (2)")),
     ("brackets", "u16 a[4]; u16 b", ("a[4]=0x1 (1)", "b=0x2 (2)")),
-    ("common", "u16 common_pid; u16 b", ("common_pid=0x1 (1)", "b=0x2 (2)")),
+    quick=2,
 )
 def test_names(ue: UserEvents, fields: str, values: tuple[str, str]) -> None:
     """Field names print as given, whatever their characters."""

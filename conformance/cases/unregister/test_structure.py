@@ -81,7 +81,7 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
     assert ue.open_data().ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case(doc=TWO_ERRORS, level="detail", tier="full")
+@case(doc=TWO_ERRORS, level="detail")
 @variants(("too-small", 15, 0, "EINVAL"), ("reserved", 16, 1, "EINVAL"), ("valid", 16, 0, "ENOENT"))
 def test_order_without_words(ue: UserEvents, size: int, reserved: int, errno: str) -> None:
     """A process that has never registered a word has its structure checked before ENOENT, too."""

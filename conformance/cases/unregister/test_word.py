@@ -19,13 +19,13 @@ def test_never_registered(ue: UserEvents) -> None:
     assert word.value == 0xFF
 
 
-@case(tier="full")
+@case
 @variants(
+    ("bit-69", 0, 69),
     ("next-bit", 0, 6),
     ("bit-200", 0, 200),
     ("bit-255", 0, 255),
     ("bit-37", 0, 37),
-    ("bit-69", 0, 69),
     ("bit-133", 0, 133),
     ("word-before", -4, 5),
     ("word-behind", 4, 5),

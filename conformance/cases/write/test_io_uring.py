@@ -25,7 +25,11 @@ def test_recorded(ue: UserEvents, vector: bool) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
 
 
-@case(spec="user_events_write_iter, user_events_write_core", needs="dynamic_fields_validated")
+@case(
+    spec="user_events_write_iter, user_events_write_core",
+    needs="dynamic_fields_validated",
+    tier="quick",
+)
 def test_registered_buffer(ue: UserEvents) -> None:
     """A submission from a registered buffer, which the kernel reads by its pages, is recorded."""
     data = ue.event("u8 n; __rel_loc char[] a", enabled=True).data
