@@ -99,7 +99,7 @@ def test_change_is_noticed_by_the_answers(
     recordings = Recordings("6.12", "6.12", {VARIANT.id: recorded()}, {})
     monkeypatch.setitem(bench._recordings, "6.12", recordings)
     change = Change(file, mutant, [("6.12", VARIANT.id)])
-    noticed, _ = bench._forked(bench._replay, change, 60.0) or (Noticed("dies"), 0.0)
+    noticed, _ = bench._forked(bench._replay, change, 10.0) or (Noticed("dies"), 0.0)
     assert (noticed.how, noticed.tried) == (how, 1)
 
 
