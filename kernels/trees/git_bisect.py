@@ -116,18 +116,34 @@ class Bisection:
     @property
     def steps(self) -> int:
         """git's estimate of the commits to judge after the current one."""
-        goods = self._line("for-each-ref", "--format=%(refname)", "refs/bisect/good-*").split()
-        words = ("rev-list", "--bisect-vars", "refs/bisect/bad", "--not", *goods)
+        words = ("rev-list", "--bisect-vars", *self._bounds)
         found = _STEPS.search(self._line(*words, "--", *self._paths))
         return int(found[1]) if found else 0
 
     @property
     def suspects(self) -> tuple[str, ...]:
-        """The ids of the possible first bad commits; none during the walk."""
-        return tuple(found[2] for found in _OUTCOME.finditer(self._log))
+        """The ids of the possible first bad commits; none during the walk.
+
+        None after it if every commit that touches the paths is good.
+        """
+        found = tuple(found[2] for found in _OUTCOME.finditer(self._log))
+        if not (found and self._paths):
+            return found
+        # After skips, git lists the commits that touch other paths as well.
+        left = {*self._left(), self._line("rev-parse", "refs/bisect/bad")}
+        return tuple(sha for sha in found if sha in left)
+
+    def _left(self) -> list[str]:
+        """The possible first bad commits among those that touch the paths."""
+        return self._line("rev-list", *self._bounds, "--", *self._paths).split()
+
+    @property
+    def _bounds(self) -> tuple[str, ...]:
+        goods = self._line("for-each-ref", "--format=%(refname)", "refs/bisect/good-*").split()
+        return "refs/bisect/bad", "--not", *goods
 
     def walk(self, judge: Callable[[str], Answer]) -> None:
-        """Judge commits until the first bad one is known, or only skipped ones are left.
+        """Judge commits until the first bad one is known, or only skipped ones or none are left.
 
         An exception of `judge` ends the walk.  Raises NotBetween, HostTrouble.
         """
@@ -141,9 +157,11 @@ class Bisection:
             try:
                 self._git.run("bisect", answer, deadline=_deadline())
             except GitFailed as error:
-                # It fails, too, when only skipped commits are left.
+                # It fails, too, when only skipped commits are left, or none that touches a path.
                 if not self.suspects:
-                    hint = f"read {self._place}/BISECT_LOG"
+                    if not self._left():
+                        return
+                    hint = "read bisect.log of the results"
                     raise HostTrouble(f"git bisect gave up: {error}", hint) from error
 
     def _require_order(self, good: str, bad: str) -> None:

@@ -48,6 +48,12 @@ def test_ends_that_bound_no_commit(
     assert re.search(message, output.out if code == 1 else output.err)
 
 
+def test_no_commit_of_the_paths_is_bad(bisect: Bisect, history: History) -> None:
+    tree = history("good@6.11", "good@6.12", "bad")
+    output = bisect(tree, "--abi", "6.12", "--", "Makefile", code=1).out
+    assert "nothing to find: all commits that touch these paths are good" in output
+
+
 def test_host_trouble_keeps_the_log(bisect: Bisect, history: History, tmp_path: Path) -> None:
     """The log up to then can be replayed."""
     output = bisect(history("good", "host", "bad", "bad", "bad"), code=3).err

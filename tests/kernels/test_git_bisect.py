@@ -102,6 +102,19 @@ def test_only_commits_that_touch_a_path_are_judged(history: History) -> None:
     assert {history.ids.index(sha) % 2 for sha in judged} == {1}
 
 
+@of(10)
+def test_only_commits_that_touch_a_path_remain(history: History) -> None:
+    """git's log lists all those in between."""
+    bisection, _ = history.walk([GOOD] * 2 + [SKIP] * 6 + [BAD], "1.c")
+    assert [history.ids.index(sha) for sha in bisection.suspects] == [9, 7, 5, 3]
+
+
+@of(7)
+def test_none_remains_if_all_that_touch_a_path_are_good(history: History) -> None:
+    bisection, _ = history.walk([GOOD] * 5 + [BAD], "1.c")
+    assert bisection.suspects == ()
+
+
 @of(4)
 def test_path_that_no_commit_touches_is_refused(history: History) -> None:
     with pytest.raises(NotBetween, match="cannot begin"):

@@ -127,6 +127,9 @@ class Walk:
         return judged
 
     def _tell(self, suspects: tuple[str, ...]) -> int:
+        if not suspects:
+            self._say("nothing to find: all commits that touch these paths are good; name others")
+            return _NOT_FOUND
         found = len(suspects) == 1
         skipped = {s: j for s, j in self.judged.items() if j.answer is Answer.SKIP}
         self._say("")
