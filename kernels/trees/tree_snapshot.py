@@ -71,7 +71,7 @@ class UsersTree:
         self._progress = progress
 
     def snapshot(self) -> Snapshot:
-        """Read it; the lock of its home must be held.
+        """Read it; its lock must be held.
 
         Raises UserMistake, TookTooLong, StoreFull.
         """
@@ -128,7 +128,7 @@ class UsersTree:
         """Update our index to the working tree, and return the id of its content."""
         ours = self.ours(deadline, with_theirs=False)
         listing = self._listing(ours, deadline)
-        # Left by a killed git: the lock of the home is held.
+        # Left by a killed git: the lock is held.
         (self._home / "index.lock").unlink(missing_ok=True)
         ours = ours.at(self.directory, self._home / "index")
         kept = self._home / "listing"

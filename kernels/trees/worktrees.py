@@ -20,8 +20,7 @@ from host.progress import Progress, Step
 from kernels.catalog.entries import Source
 from kernels.errors import HostTrouble, StoreUnusable, TookTooLong, UserMistake
 from kernels.patches import journal
-from kernels.store.store import LOCK_WAIT_S, Store
-from kernels.tools import file_lock
+from kernels.store.store import Store
 from kernels.tools.child_process import TICK_S
 from kernels.tools.git import Git, GitFailed
 from kernels.trees.tree_snapshot import BUILT, READ_S, Snapshot, UsersTree
@@ -69,12 +68,13 @@ class WorkTree:
 
     def snapshot(self) -> Snapshot:
         """The user's tree as it is now.  Raises UserMistake, StoreBusy, StoreUnusable."""
-        try:
-            self._home.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreUnusable(self._store.root, error.strerror or str(error)) from error
-        what = f"reading {self._users.directory}"
-        with file_lock.held(self._home / "lock", what, self._progress, LOCK_WAIT_S):
+        name, what = f"{self._home.name}-reading", f"reading {self._users.directory}"
+        # That of the store as well: gc removes records.
+        with self._store.lock(name, what, self._progress):
+            try:
+                self._home.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreUnusable(self._store.root, error.strerror or str(error)) from error
             return self._users.snapshot()
 
     def follow(self, tree_mib: int) -> str:

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from host.progress import silent
-from kernels.errors import HostTrouble, StoreFull, UserMistake
+from kernels.build import gc
+from kernels.errors import HostTrouble, StoreBusy, StoreFull, UserMistake
 from kernels.store.store import Store
 from kernels.tools.git import GitFailed
-from kernels.trees.tree_snapshot import UsersTree
+from kernels.trees.tree_snapshot import Snapshot, UsersTree
 from kernels.trees.user_tree import entry_of
 from kernels.trees.worktrees import WorkTree
 from tests.kernels.user_trees import FILES, commit, everything, git
@@ -30,7 +31,7 @@ def copied(tree: Path, store: Store, ref: str | None = None) -> Path:
     """The updated copy of a tree."""
     entry = entry_of(tree, ref, store, silent)
     work = WorkTree(entry.source, store, silent)
-    with store.locked("a test", silent):
+    with store.lock(entry.source.package, "a test", silent):
         assert work.follow(1) == entry.revision
     return work.path
 
@@ -132,7 +133,7 @@ def test_tree_that_changes_while_copied(
     wanted = 2
     entry = entry_of(tree, None, store, silent)
     work = WorkTree(entry.source, store, silent)
-    with store.locked("a test", silent):
+    with store.lock(entry.source.package, "a test", silent):
         work.follow(1)
         assert (work.path / "kernel/fork.c").read_text() == "round 1\n"
         assert len(rounds) == 3
@@ -267,6 +268,21 @@ def test_commit_of_a_bare_repository_or_a_subdirectory(
     commit(outer)
     assert names(copied(outer / "linux", store, "HEAD")) == SOURCES
     assert names(copied(outer / "linux", store)) == SOURCES
+
+
+def test_records_stay_while_a_tree_is_read(
+    tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = UsersTree.snapshot
+
+    def collected(users: UsersTree) -> Snapshot:
+        with pytest.raises(StoreBusy):
+            gc.collect(store, (), gc.Bound(keep=0, every=True), now=time.time() + 2 * gc.GRACE_S)
+        return read(users)
+
+    monkeypatch.setattr(gc, "_WAIT_S", 0.1)
+    monkeypatch.setattr(UsersTree, "snapshot", collected)
+    copied(tree, store)
 
 
 def test_interrupted_copy_is_completed(

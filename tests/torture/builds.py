@@ -153,7 +153,7 @@ class Workshop:
     def follow(self, patches: int, options: int) -> None:
         """Copy the tree."""
         copy = WorkTree(Source("tree", "tree-9.9", tree=self.tree), self.store, silent)
-        with self.store.locked("torture", silent):
+        with self.store.lock("tree-9.9", "torture", silent):
             copy.follow(1)
         for file in self.tree.glob("*.c"):
             assert (copy.path / file.name).read_text() == file.read_text()
