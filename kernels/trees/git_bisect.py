@@ -88,8 +88,8 @@ class Bisection:
         title, author, day = self._line(
             "show", "--no-patch", "--format=%s%x00%an <%ae>%x00%as", sha
         ).split("\0")
-        words = ("diff-tree", "-r", "-z", "--name-only", "--no-commit-id", "--root")
-        # For a merge: the changes to its first parent.
+        words = ("show", "--format=", "--name-only", "--no-renames", "-z")
+        # For a merge: the changes to its first parent.  diff-tree shows those to all parents.
         files = self._line(*words, "-m", "--first-parent", sha).split("\0")
         return Commit(sha, title, author, day, tuple(each for each in files if each))
 

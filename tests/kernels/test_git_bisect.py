@@ -81,6 +81,18 @@ def test_first_bad_commit_is_found(history: History) -> None:
     assert found.files == ("1.c",)
 
 
+def test_files_of_a_merge_are_those_of_the_merged_branch(history: History) -> None:
+    repository, ids = history.repository, history.ids
+    git(repository, "checkout", "-q", "-b", "side", ids[2])
+    (repository / "side.c").touch()
+    git(repository, "add", "side.c")
+    commit(repository)
+    git(repository, "checkout", "-q", "--detach", ids[-1])
+    git(repository, "merge", "-q", "--no-ff", "-m", "merge", "side")
+    ids.append(git(repository, "rev-parse", "HEAD"))
+    assert history.begin().commit(ids[-1]).files == ("side.c",)
+
+
 def test_all_skipped_commits_remain_and_the_repository_is_unchanged(history: History) -> None:
     before = everything(history.repository)
     bisection, _ = history.walk(SKIPPED)
