@@ -12,7 +12,7 @@ from tempfile import TemporaryFile
 
 from host.deadline import Deadline
 from host.progress import Progress, silent, ticking
-from kernels.errors import TookTooLong
+from kernels.errors import StoreUnusable, TookTooLong
 from kernels.tools import child_process
 
 TOOLS = ("git", "setpriv")
@@ -100,9 +100,12 @@ def private(git_directory: Path, alternates: Path | None, progress: Progress = s
 
 
 def make(git_directory: Path, object_format: str, deadline: Deadline) -> None:
-    """Create an empty repository for `private`.  Raises GitFailed."""
+    """Create an empty repository for `private`.  Raises StoreUnusable."""
     words = ("init", "-q", "--bare", "--template=", f"--object-format={object_format}")
-    Git((), _NO_CONFIGURATION).run(*words, "--", str(git_directory), deadline=deadline)
+    try:
+        Git((), _NO_CONFIGURATION).run(*words, "--", str(git_directory), deadline=deadline)
+    except GitFailed as error:
+        raise StoreUnusable(git_directory.parent, str(error)) from error
     (git_directory / "info").mkdir(exist_ok=True)
     (git_directory / "info/attributes").write_text(_NO_ATTRIBUTES, encoding="utf-8")
 

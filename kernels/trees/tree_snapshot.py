@@ -101,7 +101,8 @@ class UsersTree:
         except GitFailed:
             kind, objects = "sha1", None
         directory = self._home / f"{kind}.git"
-        if not (directory / "HEAD").is_file():
+        # Created last.
+        if not (directory / "info/attributes").is_file():
             git.make(directory, kind, deadline)
         return git.private(directory, objects if with_theirs else None, self._progress)
 

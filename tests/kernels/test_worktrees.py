@@ -12,7 +12,7 @@ import pytest
 
 from host.progress import silent
 from kernels.build import gc
-from kernels.errors import HostTrouble, StoreBusy, StoreFull, UserMistake
+from kernels.errors import HostTrouble, StoreBusy, StoreFull, StoreUnusable, UserMistake
 from kernels.store.store import Store
 from kernels.tools.git import GitFailed
 from kernels.trees.tree_snapshot import Snapshot, UsersTree
@@ -197,6 +197,16 @@ def test_full_disk_is_not_blamed_on_the_tree(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(StoreFull, match=f"no space for reading {tree}"):
         copied(tree, store)
+
+
+def test_repository_that_cannot_be_created_is_host_trouble(tree: Path, store: Store) -> None:
+    """As on a full disk, after the tree was read."""
+    work = WorkTree(entry_of(tree, None, store, silent).source, store, silent)
+    repository = next(store.trees.glob("*/sha1.git"))
+    shutil.rmtree(repository)
+    repository.touch()
+    with pytest.raises(StoreUnusable, match="git"):
+        work.changed("HEAD", "HEAD")
 
 
 @pytest.mark.parametrize("ref", ["HEAD", None])
