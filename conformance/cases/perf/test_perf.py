@@ -45,11 +45,15 @@ def test_status_page(ue: UserEvents, attr: PerfAttr) -> None:
     seen.append(page.shows(place))
     event.close()
     seen.append(page.shows(place))
+    event = open_perf(ue.process, ue.name(), attr)
     ue.tracefs.disable(ue.name())
     seen.append(page.shows(place))
+    event.close()
+    seen.append(page.shows(place))
     # The first commit has no perf support.
-    bytes_ = ue.dated("perf_sink", since=[0, 2, 3, 1, 0], before=[0, 0, 1, 1, 0])
-    assert seen == {"byte-status": bytes_, "bit-status": [0, 1, 1, 1, 0]}[ue.profile.generation]
+    bytes_ = ue.dated("perf_sink", since=[0, 2, 3, 1, 2, 0], before=[0, 0, 1, 1, 0, 0])
+    bits = [0, 1, 1, 1, 1, 0]
+    assert seen == {"byte-status": bytes_, "bit-status": bits}[ue.profile.generation]
 
 
 @case(spec="user_seq_show", doc=USED_BY, tier="quick", isolation="global")
