@@ -18,15 +18,15 @@ case = surface("delete", doc=DOC, level="behaviour")
 @variants(
     ("never-registered", "{name}x"),
     ("with-space", "{name} "),
+    ("with-colon", "{name}:"),
     ("cut-short", "{stem}"),
     ("with-prefix", "u:{name}"),
     ("with-system", "user_events/{name}"),
     ("with-arguments", "{name} u32 a"),
-    ("with-colon", "{name}:"),
     ("with-id", "{name}.0"),
     ("upper-case", "{upper}"),
     ("empty", ""),
-    quick=2,
+    quick=3,
 )
 def test_unknown(ue: UserEvents, name: str) -> None:
     """Only the exact name of an event matches; anything else is ENOENT."""

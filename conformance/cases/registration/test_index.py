@@ -12,7 +12,7 @@ LIMIT = "Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is n
 case = surface("registration", spec="user_event_parse", doc=DOC, level="behaviour", tier="full")
 
 
-@case(spec="user_events_ref_add", doc=VALUE)
+@case(spec="user_events_ref_add", doc=VALUE, tier="quick")
 def test_index_counts(ue: UserEvents) -> None:
     """A descriptor numbers its events from 0 in the order of their first registration."""
     data = ue.open_data()

@@ -49,7 +49,7 @@ def test_length(ue: UserEvents, length: int, one: str, two: str) -> None:
     assert found == ue.dated("two_status_pages", since=two, before=one)
 
 
-@case(doc=OFFSETS, tier="full", isolation="events")
+@case(doc=OFFSETS, isolation="events")
 @variants({"4096": 4096, "1-mib": 1 << 20, "1-tib": 1 << 40})
 def test_offset_ignored(ue: UserEvents, offset: int) -> None:
     """Any page-aligned offset maps the same page, the first."""
@@ -66,8 +66,8 @@ def test_offset_ignored(ue: UserEvents, offset: int) -> None:
 @case(spec="mm/mmap.c:do_mmap")
 @variants(
     ("read-only", os.O_RDONLY, PROT_READ, True),
-    ("none", os.O_RDONLY, PROT_NONE, True),
     ("execute", os.O_RDONLY, PROT_EXEC, True),
+    ("none", os.O_RDONLY, PROT_NONE, True),
     ("read-execute", os.O_RDONLY, PROT_READ | PROT_EXEC, True),
     ("private-read", os.O_RDONLY, PROT_READ, False),
     ("private-write", os.O_RDONLY, READ_WRITE, False),
@@ -77,6 +77,7 @@ def test_offset_ignored(ue: UserEvents, offset: int) -> None:
     ("writable", os.O_RDWR, READ_WRITE, True),
     ("write", os.O_RDWR, PROT_WRITE, True),
     ("everything", os.O_RDWR, READ_WRITE | PROT_EXEC, True),
+    quick=2,
 )
 def test_granted(ue: UserEvents, opened: int, protection: int, shared: bool) -> None:
     """A mapping is granted if the descriptor's mode permits its protection."""

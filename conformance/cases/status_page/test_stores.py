@@ -8,6 +8,7 @@ import os
 
 from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.status_page import READ_WRITE, map_page, writable
+from conformance.client.perf import open_perf
 
 SPEC = "user_seq_show"
 DOC = "@v5.19 and @v6.1: Status: programs read the page; silent about stores to it"
@@ -94,6 +95,19 @@ def test_updated_on_change(ue: UserEvents) -> None:
     assert page.shows(event.place) == 1
 
 
+@case(spec="user_event_reg", needs="perf_sink", facilities="perf")
+def test_updated_by_each_tracer(ue: UserEvents) -> None:
+    """An overwritten byte is corrected when a second tracer attaches, and when one detaches."""
+    page = writable(ue.process)
+    event = ue.event(enabled=True)
+    page.store(0, bytes(2))
+    perf = open_perf(ue.process, ue.name())
+    assert page.shows(event.place) == {"byte-status": 3, "bit-status": 1}[ue.profile.generation]
+    page.store(0, bytes(2))
+    perf.close()
+    assert page.shows(event.place) == 1
+
+
 @case(spec="user_events_write_core")
 def test_recorded_all_the_same(ue: UserEvents) -> None:
     """A write is recorded while ftrace has the event enabled, though the page denies it."""
@@ -119,7 +133,7 @@ def test_nothing_recorded_all_the_same(ue: UserEvents) -> None:
     page.store(0, bytes(2))
 
 
-@case(spec="destroy_user_event", tier="full")
+@case(spec="destroy_user_event")
 def test_deleted_all_the_same(ue: UserEvents) -> None:
     """An event that is in use only by the page can be deleted, which clears its byte."""
     page = writable(ue.process)
@@ -181,6 +195,7 @@ def test_text_denies(ue: UserEvents) -> None:
     ("set", b"\xff\xff", False, "1:seen\n"),
     ("cleared", b"\0\0", True, "1:seen # Used by ftrace\n"),
     ("untouched", b"\x02\0", True, "1:seen # Used by ftrace\n"),
+    quick=2,
 )
 def test_text_knows_better(ue: UserEvents, stored: bytes, on: bool, line: str) -> None:
     """Since 6.1 the text shows the kernel's own state, whatever was stored to the page."""
