@@ -44,6 +44,18 @@ def test_totals(ue: UserEvents, names: tuple[str, ...], used: tuple[str, ...], t
     assert (blank, shown) == ("\n\n", totals + "\n")
 
 
+@case(spec="user_seq_show; fs/seq_file.c:seq_read_iter", tier="quick")
+@doc("Status: the file shows all registered events")
+def test_more_than_a_page(ue: UserEvents) -> None:
+    """A text of more than a page has the line of each event, and counts each once."""
+    names = [letter * 240 for letter in "abcdefghijklmnopqrst"]
+    ue.register(*names)
+    lines, _, totals = whole_status(ue).partition("\n\n")
+    wanted = [ue.status_line(number, name) for number, name in enumerate(names, 1)]
+    assert sorted(f"{line}\n" for line in lines.splitlines()) == sorted(wanted)
+    assert totals == "Active: 20\nBusy: 0\n"
+
+
 @case(spec="find_user_event")
 @doc("Status: the file shows each registered event once and counts it in Active")
 def test_counted_once(ue: UserEvents) -> None:
