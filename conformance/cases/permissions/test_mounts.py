@@ -172,10 +172,29 @@ def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     data = ue.open_data()
     assert data.register(f"{ue.name()} u8 a").index == 0
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u8 a\n"
+    assert Credentials(ue.process).read(STATUS, ue.prefix).text == ue.status_line(1, ue.name())
     again = ue.new_process().open_data().register(f"{ue.name()} u16 b")
     assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
     ue.tracefs.enable(ue.name())
     assert data.write_event(0, b"\x05").value == 5
+
+
+@case(
+    level="behaviour",
+    profiles="5.18..6.3",
+    needs="events_made_as_root",
+    facilities="user_namespaces",
+)
+@spec("user_event_create: current_user_event_group")
+@doc("Overview: dynamic_events takes the format of the ioctl; silent about namespaces")
+def test_user_namespace_creates(ue: UserEvents) -> None:
+    """A process of a user namespace creates and deletes events of all by dynamic_events."""
+    apart = Credentials(ue.process)
+    apart.unshare(CLONE_NEWUSER)
+    assert apart.write(DYNAMIC_EVENTS, f"u:{ue.name()} u8 a\n").errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u8 a\n"
+    assert apart.write(DYNAMIC_EVENTS, f"-:{ue.name()}\n").errno == ""
+    assert ue.tracefs.dynamic_events() == ""
 
 
 @case(
