@@ -99,6 +99,19 @@ def test_prefix_alone(ue: UserEvents) -> None:
     assert ue.open_data().delete("").errno == ("ENOENT" if errno else "")
 
 
+@case(level="detail", needs="lasting_events", isolation="global", bug="event-name-slash")
+@spec("user_event_create")
+@doc("Overview: a command is the text of the ioctl after u:; silent about systems")
+def test_prefix_and_system(ue: UserEvents) -> None:
+    """A command names no system: the slash that follows one is part of the name, EINVAL."""
+    errno = ue.bug("event-name-slash", fixed="EINVAL", present="")
+    assert ue.tracefs.command("u:user_events/e\n").errno == errno
+    assert ue.tracefs.dynamic_events(whole=True) == ("" if errno else "u:user_events/e\n")
+    left = ue.open_data()
+    assert left.delete("e").errno == "ENOENT"
+    assert left.delete("user_events/e").errno == ("ENOENT" if errno else "")
+
+
 @case(spec="user_event_create", level="detail", needs="lasting_events", isolation="global")
 def test_prefix_and_fields(ue: UserEvents) -> None:
     """dynamic_events cannot create fields with an empty name: the type is parsed as the name."""
