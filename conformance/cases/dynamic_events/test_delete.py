@@ -4,6 +4,7 @@ import os
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.client.files import File
+from conformance.client.perf import open_perf
 from conformance.client.tracefs import DYNAMIC_EVENTS
 
 SPEC = "user_event_free"
@@ -145,9 +146,9 @@ def test_truncate(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:three\n"
 
 
-@case(doc="Deleting: silent about truncation", level="detail", isolation="global")
+@case(doc="Deleting: silent about truncation", level="detail", isolation="global", tier="quick")
 @spec("trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_is_busy")
-@variants("tracer", "program")
+@variants("tracer", "program", quick=2)
 def test_truncate_busy(ue: UserEvents, holder: str) -> None:
     """While any event is in use, opening with O_TRUNC fails with EBUSY and deletes none."""
     ue.tracefs.command("u:idle\n")
@@ -158,6 +159,26 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
         ue.open_data().register("busy")
     assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
     assert ue.tracefs.dynamic_events(whole=True) == "u:idle\nu:busy\n"
+
+
+@case(
+    level="detail",
+    needs="perf_sink lasting_events",
+    facilities="perf",
+    isolation="global",
+    tier="quick",
+)
+@spec("user_event_reg: TRACE_REG_PERF_REGISTER")
+@doc("Deleting: silent about truncation")
+def test_truncate_busy_perf(ue: UserEvents) -> None:
+    """An event that perf alone uses makes O_TRUNC fail with EBUSY before any is deleted."""
+    ue.tracefs.command("u:idle\nu:busy\n")
+    perf = open_perf(ue.process, "busy")
+    assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
+    assert ue.tracefs.dynamic_events(whole=True) == "u:idle\nu:busy\n"
+    perf.close()
+    assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == ""
+    assert ue.tracefs.dynamic_events(whole=True) == "u:new\n"
 
 
 @case(

@@ -128,6 +128,17 @@ def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
+@case(spec="user_event_create, find_user_event", profiles="5.18..6.3")
+@doc("Overview: silent about a command for an existing event")
+def test_existing_in_use(ue: UserEvents) -> None:
+    """A command for an event that a program registered succeeds, and does not hold the event."""
+    data = ue.event("u32 a").data
+    assert ue.tracefs.command("u:" + ue.name() + " u32 a\n").errno == ""
+    assert data.delete(ue.name()).errno == "EBUSY"
+    data.close()
+    assert ue.open_data().delete(ue.name()).value == 0
+
+
 @case(spec="user_event_create, find_user_event", profiles="6.4..", needs="persist auto_delete")
 @doc("Overview: an event made by a command persists; silent about one that exists")
 def test_existing_registration(ue: UserEvents) -> None:
