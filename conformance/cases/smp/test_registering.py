@@ -1,6 +1,7 @@
 """Two CPUs: concurrent registration of names, words and indices."""
 
 import os
+from string import ascii_letters, digits
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT
@@ -30,6 +31,21 @@ def test_same_definition(ue: UserEvents, flags: int) -> None:
     assert both.race(*sides) == [[{"0": 1}, {"0": 1}, {"0": 1}]] * 2
     lines = [f"u:{ue.name(name)} u32 v" for name in NAMES]
     assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
+
+
+@case(spec="user_events_ioctl: reg_mutex; find_user_event", level="behaviour")
+@doc("Registering: silent about equal registrations without MULTI_FORMAT")
+def test_same_long_definition(ue: UserEvents) -> None:
+    """Two tasks that register definitions of 62 fields concurrently share one event each."""
+    both = Racers(ue)
+    fields = "; ".join(f"u8 {name}" for name in ascii_letters + digits)
+    names = [f"e{number}" for number in range(10)]
+    mine, its = both.open_data()
+    left = [both.prepared_left.register(mine, f"{ue.name(name)} {fields}") for name in names]
+    right = [both.prepared_right.register(its, f"{ue.name(name)} {fields}") for name in names]
+    assert both.race(left, right) == [[{"0": 1}] * 10] * 2
+    shown = [line.partition(" ")[0] for line in ue.tracefs.dynamic_events().splitlines()]
+    assert sorted(shown) == sorted(f"u:{ue.name(name)}" for name in names)
 
 
 @case(level="behaviour", profiles="6.4..", needs="arguments_matched")
@@ -156,7 +172,7 @@ def test_removed_while_registered(ue: UserEvents) -> None:
         ue.tracefs.disable(ue.name(name))
 
 
-@case(spec="user_events_ioctl_del: event_mutex", level="behaviour", profiles="6.4..")
+@case(spec="user_events_ioctl_del: event_mutex", level="behaviour")
 @doc("Deleting: the argument is the name of the event; silent about events that change meanwhile")
 def test_deleted_while_switched(ue: UserEvents) -> None:
     """A deletion waits for another event that is being enabled: it fails with ENOENT or EBUSY only
