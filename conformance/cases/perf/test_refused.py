@@ -3,6 +3,7 @@
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.perf_samples import A, with_perf, with_ring, without_raw
 from conformance.client.addresses import PAGE
+from conformance.client.memory import discard
 from conformance.client.perf import PERIOD, PerfAttr, open_perf
 
 SPEC = "trace_events_filter.c"
@@ -68,6 +69,21 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     # A dump of more than a page is left out.
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="")] * traced
     assert perf.count == 1
+
+
+@case(spec="user_events_write_core: fault_in_iov_iter_readable of all that is written", tier="full")
+@doc("Writing Data: silent about pages that are not resident")
+def test_page_behind_is_away(ue: UserEvents) -> None:
+    """A payload of three pages is sampled to its end, even if the last is not present yet."""
+    event, perf = with_perf(ue)
+    ring = perf.map(5)
+    at = ue.process.map(3, shared=True)
+    ue.process.store(at, bytes(2 * PAGE) + b"\xee" * PAGE)
+    discard(ue.process, at + 2 * PAGE)
+    start = at + PAGE - 100
+    assert event.data.write_at(start, 8184).value == 8184
+    (record,) = ring.records()
+    assert record.count(" ee") == 8184 - 100 - PAGE
 
 
 @case(
