@@ -92,7 +92,7 @@ def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) 
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
 
 
-@case(spec="trace_parse_run_command", needs="")
+@case(spec="trace_parse_run_command", profiles="5.18..", needs="")
 @variants(
     ("in-the-first-piece", 1, "EFAULT"),
     ("line-fills-the-piece", 4096, "EINVAL"),

@@ -152,7 +152,7 @@ def test_write_refused(ue: UserEvents, written: bytes, error: str) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(doc=WRITING, profiles="6.4..", needs="ebadf_when_disabled")
+@case(doc=WRITING, needs="ebadf_when_disabled")
 @spec("trace_events_user.c:user_events_write_core")
 def test_write_nobody_listens(ue: UserEvents) -> None:
     """Writing a disabled event from a 32-bit task fails with EBADF, by write and by writev."""

@@ -209,7 +209,7 @@ def test_many_references(ue: UserEvents) -> None:
         assert data.delete(ue.name()).errno == "EBUSY"
 
 
-@case(doc=NO_REFERENCES, needs="lasting_events")
+@case(doc=NO_REFERENCES, profiles="5.18..", needs="lasting_events")
 def test_many_events(ue: UserEvents) -> None:
     """Closing a descriptor drops its references to all of its 257 events."""
     data = ue.open_data()

@@ -41,7 +41,6 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
 
 @case(
     level="detail",
-    profiles="6.4..",
     needs="payload_size_checked ebadf_when_disabled",
     tier="quick",
     bug="field-offset-wraps",
@@ -168,7 +167,7 @@ def test_index_beyond_a_byte(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("v=(7)", dump="07", name="n257")]
 
 
-@case(profiles="6.4..", needs="ebadf_when_disabled")
+@case(needs="unreadable_payload_refused")
 @spec("user_events_write_core: fault_in_iov_iter_readable of all that is written")
 @doc("Writing Data: silent about pages that are not resident")
 def test_page_behind_is_away(ue: UserEvents) -> None:
@@ -184,14 +183,14 @@ def test_page_behind_is_away(ue: UserEvents) -> None:
     assert len(ue.tracefs.records()) == 1
 
 
-@case(spec="user_events_write_core: min_size", profiles="6.4..")
+@case(spec="user_events_write_core: min_size", needs="payload_size_checked")
 @doc("Writing Data: the payload is that of the event; silent about one that is too short")
 def test_shorter_than_64_kib(ue: UserEvents) -> None:
     """An event of 65540 bytes accepts nothing shorter: EINVAL."""
     assert ue.event("struct large v 65540", enabled=True).write(bytes(100)).errno == "EINVAL"
 
 
-@case(profiles="6.4..", needs="dynamic_fields_validated")
+@case(needs="dynamic_fields_validated")
 @doc("include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset;")
 @doc("silent about checks")
 @spec("user_event_validate: validator->offset")
