@@ -56,7 +56,7 @@ def parts(place: Runs, tmp_path: Path) -> Path:
 def test_merged_run_equals_a_local_one(uevt: Uevt, place: Runs, parts: Path) -> None:
     out, local = parts.parent / "merged", place.directory / "local"
     printed = uevt("merge", parts, "--out", out).out
-    assert printed.endswith("self-check ok: 16 cases\n")
+    assert printed.endswith("self-check ok: 17 cases\n")
     assert digests(out) == digests(local)
     ours, theirs = results(out)["summary"], results(local)["summary"]
     shards = ours.pop("shards")
@@ -78,7 +78,7 @@ def test_merged_run_can_be_resumed(uevt: Uevt, place: Runs, parts: Path) -> None
     (parts / "2" / "results.json").write_text(json.dumps(cut))
     out = parts.parent / "merged"
     printed = uevt("merge", parts, "--out", out, code=3).out
-    assert "15 of 16 cases ended: shard 2/3: interrupted" in printed
+    assert "16 of 17 cases ended: shard 2/3: interrupted" in printed
     assert gone["id"] not in digests(out)
     assert place.run(f"--resume={out}")[0] == 0
     assert digests(out) == digests(place.directory / "local")

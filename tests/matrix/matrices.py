@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 EXPRESSION = "status. or dated.b"
-CASES = 16
+CASES = 17
 # A worker that is stopped is given up after this time, which is short for a test.
 QUICK = """\
 import sys
