@@ -95,8 +95,9 @@ def registration_tokens(arguments: str | None, profile: Profile) -> list[str]:
     """The tokens that are compared when a name is registered again (user_event_argv_split)."""
     if arguments is None:
         return []
-    if profile.has("unspaced_fields_match"):
-        arguments = re.sub(rf";(?![{SPACES}])", "; ", arguments)
+    spaced = re.sub(rf";(?![{SPACES}])", "; ", arguments)
+    if spaced != arguments and profile.has("unspaced_fields_match"):
+        arguments = spaced
     return split_arguments(arguments)
 
 

@@ -121,19 +121,21 @@ def _struct_size(process: Process, address: int, least: int) -> int:
     return size
 
 
-def _valid_flags(profile: Profile) -> int:
-    """USER_EVENT_REG_MAX - 1 of the profile's kernels."""
-    if profile.has("multi_format"):
-        return USER_EVENT_REG_PERSIST | USER_EVENT_REG_MULTI_FORMAT
+def _unknown_flags(flags: int, profile: Profile) -> int:
+    """The flags beyond USER_EVENT_REG_MAX - 1 of the profile's kernels."""
+    if flags & USER_EVENT_REG_MULTI_FORMAT and profile.has("multi_format"):
+        flags &= ~USER_EVENT_REG_MULTI_FORMAT
     # Since 6.4 the kernel defines the bit; user_event_parse() refuses it later.
-    return USER_EVENT_REG_PERSIST if profile.has("auto_delete") else 0
+    if flags & USER_EVENT_REG_PERSIST and profile.has("auto_delete"):
+        flags &= ~USER_EVENT_REG_PERSIST
+    return flags
 
 
 def _register(world: World, process: Process, file: OpenFile, argument: int) -> int:
     size = _struct_size(process, argument, USER_REG.size)
     reg = copy_struct(process, argument, USER_REG, size)
     address, bit = reg["enable_addr"], reg["enable_bit"]
-    unknown = reg["flags"] & ~_valid_flags(world.profile)
+    unknown = _unknown_flags(reg["flags"], world.profile)
     if unknown:
         raise Errno("EINVAL", f"flags has bits that this kernel does not know: {unknown:#x}")
     if reg["enable_size"] not in _WORD_SIZES:
