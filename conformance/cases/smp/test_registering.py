@@ -3,12 +3,13 @@
 import os
 from string import ascii_letters, digits
 
+from conformance import ops
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.data_file import DataFile
 from conformance.client.races import race, track
-from conformance.client.tracefs import DYNAMIC_EVENTS
+from conformance.client.tracefs import DYNAMIC_EVENTS, STATUS
 from conformance.ops.tasks import CLONE_VM, THREAD
 
 DOC = "Deleting: delete succeeds only without references, in user and kernel space"
@@ -133,6 +134,23 @@ def test_deleted_while_registered(ue: UserEvents) -> None:
         ue.tracefs.enable(ue.name(name))
         assert other.write_event(index, b"\1\0\0\0").value == 8
         ue.tracefs.disable(ue.name(name))
+
+
+@case(spec="user_seq_show: reg_mutex", level="behaviour")
+@doc("Status: reading user_events_status shows the events; silent about registrations meanwhile")
+def test_status_while_registered(ue: UserEvents) -> None:
+    """A read of user_events_status waits for a registration in progress: it never fails."""
+    both = Racers(ue)
+    data = both.right.open_data()
+    data.register(f"{ue.name()} u32 v")
+    _, slot = both.left.open(STATUS)
+    again = ops.Lseek(both.left.actor, slot, 0, os.SEEK_SET)
+    read = ops.Read(both.left.actor, slot, 1)
+    refused = both.prepared_right.register(data, f"{ue.name('refused')} u32 v; unknown w")
+    answers = race(
+        both.left, track(both.left, again, read, passes=300), track(both.right, refused, passes=600)
+    )
+    assert answers == [[{"0": 300}, {"1": 300}], [{"EINVAL": 600}]]
 
 
 @case(spec="user_event_create: reg_mutex", level="behaviour")
