@@ -26,10 +26,11 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from host import temporary_directories
 from host.arch import IMAGE
@@ -108,11 +109,11 @@ class Store:
         return None if name is None else str(name.get("key"))
 
     def load(self, entry: KernelEntry, key: str) -> BuiltKernel | None:
-        """The finished kernel of that key, or None."""
+        """The finished kernel of that key; None if it is absent, damaged or not of this key."""
         directory = self.root / "kernels" / key
         record = read_record(directory / RECORD)
         image = directory / IMAGE
-        if record is None or not image.is_file():
+        if record is None or not image.is_file() or not _is_of(key, record):
             return None
         release = str(record["release"])
         return BuiltKernel(
@@ -148,15 +149,7 @@ class Store:
 
     def recipe(self, kernel: BuiltKernel) -> Recipe:
         """The recipe of a kernel of this store."""
-        record = json.loads((kernel.image.parent / RECORD).read_text(encoding="utf-8"))
-        return Recipe(
-            package=record["package"],
-            revision=record["revision"],
-            wanted=tuple(record["wanted"]),
-            patches=record["patches"],
-            compiler=record["compiler"],
-            make=tuple(record.get("make", ())),
-        )
+        return _recipe(json.loads((kernel.image.parent / RECORD).read_text(encoding="utf-8")))
 
     def publish(self, recipe: Recipe, product: Product) -> None:
         """Publish a finished build under its key: whole and on disk, or not at all."""
@@ -290,6 +283,26 @@ class Store:
 
     def _name_file(self, kernel_id: str) -> Path:
         return self.root / "names" / f"{kernel_id}.json"
+
+
+def _recipe(record: Mapping[str, Any]) -> Recipe:
+    """The recipe in the record of a kernel.  Raises KeyError, TypeError."""
+    return Recipe(
+        package=record["package"],
+        revision=record["revision"],
+        wanted=tuple(record["wanted"]),
+        patches=record["patches"],
+        compiler=record["compiler"],
+        make=tuple(record.get("make", ())),
+    )
+
+
+def _is_of(key: str, record: Mapping[str, object]) -> bool:
+    """Whether a record is that of the kernel with this key: it may have been edited."""
+    try:
+        return {"release", "config_sha256"} <= record.keys() and _recipe(record).key == key
+    except (KeyError, TypeError, ValueError):
+        return False
 
 
 def _is_of_others(root: Path) -> bool:

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -82,15 +82,21 @@ def test_host_without_compiler_uses_stored_kernels(store: Store, tmp_path: Path)
     assert store.lookup(ENTRY) is not None
 
 
+# Of another kernel than its directory.
+FOREIGN = {"release": "9.9.3", "config_sha256": "", **asdict(replace(RECIPE, revision="9.9.4-1"))}
+
+
 @pytest.mark.parametrize(
     ("file", "content"),
     [
         (f"kernels/{RECIPE.key}/bzImage", None),
         (f"kernels/{RECIPE.key}/kernel.json", None),
         (f"kernels/{RECIPE.key}/kernel.json", '{"schema": 1, "rel'),
+        (f"kernels/{RECIPE.key}/kernel.json", '{"schema": 1}'),
+        (f"kernels/{RECIPE.key}/kernel.json", json.dumps(FOREIGN)),
         ("names/9.9.json", ""),
     ],
-    ids=["no image", "no record", "torn record", "torn name"],
+    ids=["no image", "no record", "torn record", "empty record", "foreign record", "torn name"],
 )
 def test_damaged_entry_is_published_again(
     store: Store, tmp_path: Path, file: str, content: str | None
