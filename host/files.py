@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import select
 import shutil
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
+
+from host.deadline import Deadline
 
 # Prefix of unfinished files.  Their writers hold a lock on them.
 TEMPORARY = ".uevt-"
+# Of a file that the user names: bytes, and how long the writer of a pipe may take.
+_LONGEST = 64 << 20
+_PIPE_S = 60.0
+_BLOCK = 1 << 20
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -49,6 +59,40 @@ def write_record(file: Path, record: Mapping[str, object]) -> None:
     write_atomically(file, json.dumps(record, indent=1))
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file to read it.
+
+    Raises OSError, also for a FIFO or a device: reading one may never end.
+    """
+    descriptor = _open_at_once(path)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_given(path: Path) -> bytes:
+    """The content of a regular file, or of a pipe such as the shell's <(git diff).
+
+    Raises OSError, also for more than 64 MiB, an empty pipe, or one that does not end.
+    """
+    descriptor = _open_at_once(path)
+    try:
+        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            with open_regular(path) as file:
+                content = file.read(_LONGEST + 1)
+        elif not (content := _piped(descriptor)):
+            raise OSError(errno.EINVAL, "the pipe is empty", str(path))
+    finally:
+        os.close(descriptor)
+    if len(content) > _LONGEST:
+        raise OSError(errno.EFBIG, f"holds more than {_LONGEST >> 20} MiB", str(path))
+    return content
+
+
 def digest_of(file: Path) -> str:
     """sha256 of a file's content, in hex."""
     with file.open("rb") as opened:
@@ -78,6 +122,29 @@ def sweep(directory: Path, prefix: str = TEMPORARY) -> None:
                     left.unlink()
             finally:
                 os.close(descriptor)
+
+
+def _open_at_once(path: Path) -> int:
+    """Open a file to read it; a FIFO without waiting for its writer."""
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _piped(descriptor: int) -> bytes:
+    """What the writers of a pipe write until they close it, or slightly more than the limit."""
+    deadline = Deadline(_PIPE_S, "end of a pipe")
+    content = bytearray()
+    while len(content) <= _LONGEST:
+        try:
+            part = os.read(descriptor, _BLOCK)
+        except BlockingIOError:
+            if not select.select([descriptor], [], [], deadline.remaining())[0]:
+                what = f"the pipe did not end within {deadline.limit}"
+                raise OSError(errno.ETIMEDOUT, what) from None
+        else:
+            if not part:
+                break
+            content += part
+    return bytes(content)
 
 
 def _temporary(path: Path) -> tuple[int, Path]:

@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from host.arch import ARCH
 from host.deadline import Deadline
-from host.files import digest_of
+from host.files import digest_of, open_regular
 from host.progress import Progress
 from host.text import one_line
 from kernels.errors import BrokenFile, SourceUnavailable, TookTooLong
@@ -170,7 +170,8 @@ class _Reader:
         """The whole file."""
         hint = "name a job definition of a pull lab, which is JSON"
         try:
-            job = json.loads(self._file.read_bytes())
+            with open_regular(self._file) as file:
+                job = json.loads(file.read())
         except OSError as error:
             raise BrokenFile(self._file, error.strerror or str(error), hint) from error
         except (ValueError, RecursionError) as error:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from host.files import read_given
 from host.progress import Progress, Step, silent
 from kernels import kconfig
 from kernels.catalog.catalog import load_catalog
@@ -121,7 +122,7 @@ def _flavoured(entry: KernelEntry, chosen: Flavour) -> KernelEntry:
 def _fragment(path: Path) -> str:
     """The text of a fragment; every line is valid for Kconfig."""
     try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        text = read_given(path).decode(errors="surrogateescape").replace("\r\n", "\n")
     except OSError as error:
         why = error.strerror or str(error)
         raise BrokenFile(path, why, "name a readable file") from error

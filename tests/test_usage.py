@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from argparse import Namespace
 from pathlib import Path
@@ -39,6 +40,26 @@ def test_mistake_is_named(uevt: Uevt, words: str, message: str) -> None:
     assert message in printed.err
     assert printed.out == ""
     assert len(printed.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("replay", "/dev/null", "--kernel", "model"),
+        ("pull-lab", "/dev/null", "--origin", "lab", "--out", "/dev/null/none"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_device_is_no_file(uevt: Uevt, words: tuple[str, ...]) -> None:
+    # Reading /dev/zero would not end.
+    assert "not a regular file; " in uevt(*words, code=2).err
+
+
+@pytest.mark.parametrize("command", ["compare", "report"])
+def test_a_fifo_is_no_run(uevt: Uevt, tmp_path: Path, command: str) -> None:
+    os.mkfifo(fifo := tmp_path / "fifo")
+    message = f"{fifo}: is neither a directory nor a regular file; "
+    assert message in uevt(command, fifo, fifo, code=2).err
 
 
 @pytest.mark.parametrize(("words", "verb"), [([], "matrix"), (["kernels"], "build")])

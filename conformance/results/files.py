@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.results.errors import ReportError
 from conformance.results.json_codec import SchemaError
+from host.files import open_regular
 
 
 @contextmanager
@@ -26,7 +27,9 @@ def reading(path: Path, what: str = "") -> Iterator[None]:
 def read_json(path: Path) -> Any:
     """Raises ReportError for a file that cannot be read, or is not JSON."""
     with reading(path):
+        with open_regular(path) as file:
+            content = file.read()
         try:
-            return json.loads(path.read_bytes())
+            return json.loads(content)
         except (ValueError, RecursionError) as error:
             raise ReportError.malformed(path, f"is not JSON: {error}") from error

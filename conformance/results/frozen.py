@@ -16,6 +16,7 @@ from pathlib import Path
 from conformance.results.case_result import CASE_ID, CaseResult
 from conformance.results.errors import ReportError
 from conformance.results.outcome import NO_VERDICT, Outcome
+from host.files import open_regular
 
 DOCS = Path(__file__).parents[2] / "docs"
 PUBLISHED = DOCS / "frozen"
@@ -67,7 +68,8 @@ class FrozenList:
     def read(cls, path: Path) -> FrozenList:
         """Read what ``text`` wrote.  Raises ReportError for a file that is not, or is cut off."""
         try:
-            head, *lines = path.read_text(encoding="utf-8").splitlines()
+            with open_regular(path) as file:
+                head, *lines = file.read().decode().splitlines()
         except OSError as error:
             raise ReportError(path, error.strerror or str(error), _HINT) from error
         except ValueError as error:

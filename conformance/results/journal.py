@@ -165,7 +165,7 @@ def in_use(path: Path) -> ReportError:
 def is_in_use(path: Path) -> bool:
     """Whether another process writes this journal.  Raises OSError."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:

@@ -17,6 +17,7 @@ from conformance.results.journal import BEGINNING, CHECK, seal
 from conformance.results.json_codec import SchemaError, decode
 from conformance.results.run import Functions, RunHead
 from conformance.results.shard import Shard
+from host.files import open_regular
 
 INTERRUPTED = "interrupted"
 """The note of a run that the user interrupted."""
@@ -85,7 +86,8 @@ def read_journal(path: Path) -> Journal:
     """
     replay = _Replay()
     with reading(path):
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            data = file.read()
         for where, entry in _entries(data):
             replay.take(where, entry)
     journal = replay.finish()
@@ -96,7 +98,7 @@ def read_journal(path: Path) -> Journal:
 def read_head(path: Path) -> RunHead | None:
     """The head of a journal only; None if it is empty or missing.  Raises ReportError."""
     with reading(path), suppress(FileNotFoundError):
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             first = file.readline()
         for where, entry in _entries(first):
             return _head(where, entry)

@@ -67,7 +67,8 @@ def find_run(path: Path) -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
-        what = "has no results.json" if path.is_dir() else "does not exist"
+        what = "is neither a directory nor a regular file" if path.exists() else "does not exist"
+        what = "has no results.json" if path.is_dir() else what
         raise ReportError(path, what, "name a directory of results")
     names = ", ".join(str(each.parent.relative_to(path)) for each in found[:5])
     raise ReportError(path, f"has the results of {len(found)} runs", f"name one: {names}")

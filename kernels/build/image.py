@@ -9,6 +9,7 @@ import os
 import re
 from pathlib import Path
 
+from host.files import open_regular
 from kernels.errors import UserMistake
 
 _SETUP_SECTORS = slice(0x1F1, 0x1F2)
@@ -41,7 +42,7 @@ class NoKernelImage(UserMistake):
 def release_of(path: Path) -> str:
     """The release (``uname -r``) of a bzImage.  Raises NoKernelImage."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             header = file.read(_HEADER)
             size = os.fstat(file.fileno()).st_size
     except OSError as error:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from host.files import open_regular
 from kernels.errors import UserMistake
 
 _ELF = b"\x7fELF"
@@ -58,7 +59,8 @@ def modinfo(content: bytes, key: str) -> str:
 def read_module(path: Path) -> ModuleFile:
     """Read a module's file.  Raises NoModule."""
     try:
-        content = path.read_bytes()
+        with open_regular(path) as file:
+            content = file.read()
     except OSError as error:
         why = f"cannot be read: {error.strerror or error}"
         raise NoModule(path, why, "give a readable .ko") from error

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from host.files import read_given
 from kernels.catalog.patch import ENCODING, Patch
 from kernels.errors import BrokenFile
 from kernels.patches import mail
@@ -63,8 +64,7 @@ def read(given: Path) -> Series:
 
 def _bytes(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            data = file.read(_LONGEST + 1)
+        data = read_given(path)
         if data.startswith(_GZIP):
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
                 data = packed.read(_LONGEST + 1)

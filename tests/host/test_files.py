@@ -5,11 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from host.files import TEMPORARY, read_record, sweep, write_atomically, write_record
+from host import files
+from host.files import (
+    TEMPORARY,
+    open_regular,
+    read_given,
+    read_record,
+    sweep,
+    write_atomically,
+    write_record,
+)
 from host.temporary_directories import scratch
 from host.temporary_directories import sweep as sweep_directories
 
@@ -97,3 +108,40 @@ def test_directory_of_a_killed_owner_is_swept(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     sweep_directories(tmp_path)
     assert names(tmp_path) == ["mine"]
+
+
+@pytest.mark.parametrize("read", [open_regular, read_given])
+def test_what_could_block_is_refused(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    os.mkfifo(fifo := tmp_path / "fifo")
+    for path in (fifo, tmp_path, Path("/dev/zero")):
+        with pytest.raises(OSError, match=r"not a regular file|the pipe is empty"):
+            read(path)
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "none")
+
+
+def test_a_pipe_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.pipe()
+    pipe = Path(f"/dev/fd/{ours}")
+    try:
+        writer = threading.Timer(0.2, os.write, (theirs, b"late"))
+        writer.start()
+        monkeypatch.setattr(files, "_PIPE_S", 1.0)
+        # The other end is open: more could follow.
+        with pytest.raises(OSError, match="the pipe did not end within 1 s"):
+            read_given(pipe)
+        writer.join()
+        os.write(theirs, b"whole")
+        os.close(theirs)
+        assert read_given(pipe) == b"whole"
+        with pytest.raises(OSError, match="the pipe is empty"):
+            read_given(pipe)
+    finally:
+        os.close(ours)
+
+
+def test_a_given_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_LONGEST", 1 << 20)
+    (tmp_path / "file").write_bytes(bytes((1 << 20) + 1))
+    with pytest.raises(OSError, match="holds more than 1 MiB"):
+        read_given(tmp_path / "file")

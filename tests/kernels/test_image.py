@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from host import packages
 from kernels.build.bundled_modules import ModulesDirectory, NoModules
 from kernels.build.image import NoKernelImage, release_of
-from kernels.errors import MissingTool
+from kernels.build.ko_file import read_module
+from kernels.errors import MissingTool, UserMistake
 
 RELEASE = "6.1.0-9-amd64"
 
@@ -49,6 +51,12 @@ def test_truncated_image_is_refused(tmp_path: Path) -> None:
         file.write_bytes(content[:size])
         with pytest.raises(NoKernelImage, match=f"it is truncated: {size} of 2560 bytes"):
             release_of(file)
+
+
+@pytest.mark.parametrize("read", [release_of, read_module])
+def test_device_is_refused(read: Callable[[Path], object]) -> None:
+    with pytest.raises(UserMistake, match="not a regular file"):
+        read(Path("/dev/null"))
 
 
 def test_32_bit_kernel_is_refused(tmp_path: Path) -> None:

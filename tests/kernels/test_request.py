@@ -97,6 +97,16 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
             request.entry()
 
 
+def test_device_is_refused() -> None:
+    """/dev/zero has no end."""
+    for request in (
+        Request("6.12", configs=(Path("/dev/null"),)),
+        Request("6.12", patches=(Path("/dev/null"),)),
+    ):
+        with pytest.raises(BrokenFile, match="not a regular file"):
+            request.entry()
+
+
 def test_unknown_kernel_and_flavour_are_refused() -> None:
     with pytest.raises(UnknownKernel):
         Request("6.1200").entry()

@@ -91,3 +91,8 @@ def test_a_version_names_its_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert located("../frozen/0.1.0") == "../frozen/0.1.0"
     (tmp_path / "0.1.0").touch()
     assert located("0.1.0") == "0.1.0"
+
+
+def test_a_device_is_no_list() -> None:
+    with pytest.raises(ReportError, match="not a regular file"):
+        FrozenList.read(Path("/dev/null"))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from conformance.cli.matrix.resources import offered
+from host.files import open_regular
 from host.temporary_directories import scratch
 from host.text import one_line
 from kernels.errors import HostTrouble, UserMistake
@@ -100,7 +101,7 @@ def _encrypted(files: Mapping[str, str]) -> Any:
 
     for name, file in files.items():
         try:
-            Path(file).open("rb").close()
+            open_regular(Path(file)).close()
         except OSError as error:
             what = f"--{name.replace('_', '-')} {file}: {error.strerror}"
             raise UserMistake(what, "name a file that you can read") from error

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from conformance.session.options import command_words, default_options, fill_missing
 from conformance.session.target.target import MODEL, check, check_abi, request_of
+from host.files import read_given
 from host.temporary_directories import scratch
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import UserMistake
@@ -80,7 +81,7 @@ def specified(options: Namespace) -> KernelSpec:
     if entry.source.tree is not None:
         options.tree = str(entry.source.tree)
     names = [file_of(name) for name in (*options.patch, *options.config)]
-    files = {name: Path(name).read_bytes() for name in names}
+    files = {name: read_given(Path(name)) for name in names}
     return KernelSpec(command_words(options), files, entry, options.flavour)
 
 
