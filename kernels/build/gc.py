@@ -22,6 +22,7 @@ from kernels.catalog.entries import KernelEntry
 from kernels.errors import MIB
 from kernels.patches.journal import journal_of
 from kernels.store.store import RECORD, Store
+from kernels.tools.file_lock import is_shared
 
 # Kinds of items: each path that matches is an item that can be removed by itself.
 _KINDS = (
@@ -42,7 +43,8 @@ _KINDS = (
 # Suffixes of files that belong to an item: the journal of a source tree, the version of a partial
 # download, the file list of a root archive, the lock of a snapshot.
 _WITH = {"source": ".journal", "download": ".json", "root": ".json", "snapshot": ".lock"}
-# A run holds no lock: it may be using what was used this recently.
+# A run holds the kernel and the modules that it uses.  What else it needs, and what a build that
+# waits has read, was used this recently.
 GRACE_S = 3600.0
 # How long to wait for a build to end.
 _WAIT_S = 10.0
@@ -198,7 +200,7 @@ def _choose(items: Sequence[Item], bound: Bound, now: float) -> Collected:
         outdated = bound.since is not None and item.used < bound.since
         too_much = bound.keep is not None and left > bound.keep
         free = item.used < now - GRACE_S and (bound.every or not item.needed)
-        if free and (outdated or too_much):
+        if free and (outdated or too_much) and not is_shared(item.path):
             gone.append(item)
             left -= item.size
         else:

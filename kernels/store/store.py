@@ -48,6 +48,8 @@ RECORD = "kernel.json"
 # A build takes minutes on a laptop and an hour on a small busy host.
 LOCK_WAIT_S = 2 * 3600.0
 _NOT_FOR_KBUILD = re.compile(r"[\s:]")
+# Descriptors of held items, which stay open.
+_held: dict[Path, int] = {}
 _REFUSED = "kbuild refuses paths with a space or a colon"
 
 
@@ -146,6 +148,15 @@ class Store:
         """
         with suppress(OSError):
             os.utime(path)
+
+    def hold(self, path: Path) -> None:
+        """Keep an item from garbage collection until this process and those it forks end.
+
+        A path elsewhere is ignored.
+        """
+        if path not in _held and path.is_relative_to(self.root):
+            with suppress(OSError):
+                _held[path] = file_lock.open_shared(path)
 
     def recipe(self, kernel: BuiltKernel) -> Recipe:
         """The recipe of a kernel of this store."""

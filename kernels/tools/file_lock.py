@@ -15,6 +15,8 @@ from kernels.errors import StoreBusy, StoreUnusable
 
 # How often a waiting process tries again.
 _RETRY_S = 0.2
+# The same for a lock that is held for microseconds.
+_PAUSE_S = 0.01
 
 
 @contextmanager
@@ -42,6 +44,39 @@ def held(
         yield
     finally:
         os.close(descriptor)
+
+
+def open_shared(path: Path) -> int:
+    """Open a file or directory and lock it, shared, while the descriptor is open.
+
+    Raises OSError, also for one that is locked exclusively for longer than `is_shared` does.
+    """
+    deadline = Deadline(_RETRY_S, "the lock of an item")
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return descriptor
+        except OSError as error:
+            if not isinstance(error, BlockingIOError) or deadline.expired:
+                os.close(descriptor)
+                raise
+        time.sleep(_PAUSE_S)
+
+
+def is_shared(path: Path) -> bool:
+    """Whether a process keeps what `open_shared` has opened.  False for a path that is gone."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _wait(descriptor: int, kind: int, deadline: Deadline, progress: Progress) -> None:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,31 @@ def test_run_stamps_what_it_uses(filled: Store) -> None:
     # A guest may still be rebooted from it.
     assert collect(filled, (), Bound(keep=0, every=True), now=time.time()).stays != ()
     assert GRACE_S >= 3600
+
+
+def test_what_a_run_holds_stays_while_it_runs(filled: Store) -> None:
+    """A run may last for longer than the time for which a stamp protects."""
+    kernel = filled.lookup(MINE)
+    assert kernel is not None
+    ours, theirs = Pipe()
+    run = get_context("spawn").Process(
+        target=hold, args=(filled.root, kernel.image.parent, theirs), daemon=True
+    )
+    run.start()
+    assert ours.poll(30)
+    collect(filled, (), Bound(keep=0, every=True))
+    assert kernel.image.is_file()
+    ours.send("end")
+    run.join(30)
+    collect(filled, (), Bound(keep=0, every=True))
+    assert not kernel.image.exists()
+
+
+def hold(root: Path, path: Path, pipe: Connection) -> None:
+    """Main function of a child process."""
+    Store(root).hold(path)
+    pipe.send("held")
+    pipe.recv()
 
 
 def test_dry_run_changes_nothing(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:

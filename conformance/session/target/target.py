@@ -229,6 +229,7 @@ def _image(options: Namespace) -> Target:
         packed = [(module.name, module.content) for module in needed]
         initramfs = pack(packed, Store().initramfs)
         Store().used(initramfs)
+        Store().hold(initramfs)
     accelerator = prove_accelerator(image)
     return Target(
         id=id_with_modules(f"image-{release}", options.module),
@@ -325,6 +326,9 @@ def _built(options: Namespace) -> Target:
         accelerator=accelerator,
         origin=KernelOrigin.USER if own else KernelOrigin.CATALOG,
     )
+    files = (built.image, *target.modules.values(), *(each.file for each in user_modules))
+    for file in files:
+        store.hold(file.parent)
     return target if options.flavour is None else _flavoured(target, options.flavour)
 
 
