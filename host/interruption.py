@@ -6,6 +6,7 @@ process forwards it to its session.
 
 from __future__ import annotations
 
+import atexit
 import signal
 import time
 
@@ -36,5 +37,7 @@ def by_sigterm(*, forwarded: bool = False) -> None:
     that the second of the two does nothing.  An ignored SIGINT stays ignored.
     """
     signal.signal(signal.SIGTERM, _interrupt)
+    # The interpreter removes its handlers before the process ends.
+    atexit.register(signal.signal, signal.SIGTERM, signal.SIG_IGN)
     if forwarded and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt)

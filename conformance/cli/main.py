@@ -83,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _fail(gone, Ending.USAGE, style)
         return _fail(error, Ending.HOST, style)
     except KeyboardInterrupt:
+        complain("interrupted")
         return exit_code(Ending.INTERRUPTED, style)
     except Exception:
         # A bug of ours: Python's own code is that of a FAIL, and of a bad commit.

@@ -126,5 +126,7 @@ def test_signal_leaves_no_workspace(
         assert list((tmp_path / "cache" / "bisect").glob("*/"))
         command.send_signal(number)
         assert command.wait(30) == 130
+        assert command.stderr is not None
+        assert command.stderr.read() == "uevt: interrupted\n"
     assert not list((tmp_path / "cache" / "bisect").glob("*/"))
     assert Store(tmp_path / "cache").root.is_dir()

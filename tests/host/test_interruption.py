@@ -44,3 +44,24 @@ def test_sigterm_does_not_interrupt_twice(
     root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == printed
+
+
+LATE = """\
+import os, signal, sys
+from host import interruption
+interruption.by_sigterm()
+
+class Last:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+# Deleted after the handlers.
+sys.modules["last"] = Last()
+sys.exit(130)
+"""
+
+
+def test_sigterm_at_the_end_does_not_change_the_exit_code() -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", LATE], cwd=root, timeout=60, check=False)
+    assert done.returncode == 130

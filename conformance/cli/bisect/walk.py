@@ -112,7 +112,13 @@ class Walk:
         began = time.monotonic()
         if self.moving:
             self.outlet.write(cut(f"{head}  ...          {title}", _WIDTH))
-        judged = judge(sha)
+        try:
+            judged = judge(sha)
+        except BaseException:
+            if self.moving:
+                # What ends the bisection is printed on a line of its own.
+                self.outlet.write("\n")
+            raise
         self.judged[sha] = judged
         minutes, seconds = divmod(round(time.monotonic() - began), 60)
         togo = "" if left is None else f"{left} left  "
