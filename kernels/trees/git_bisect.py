@@ -151,7 +151,10 @@ class Bisection:
         try:
             self._git.run(*start, deadline=_deadline())
         except GitFailed as error:
-            raise NotBetween(f"git bisect cannot begin: {error}", "name other paths") from error
+            raise NotBetween(
+                f"git bisect cannot begin: {error}",
+                "name other paths, from the top of the repository",
+            ) from error
         while not self.suspects:
             answer = judge(self._line("rev-parse", "BISECT_HEAD"))
             try:

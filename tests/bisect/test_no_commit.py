@@ -82,7 +82,7 @@ def test_good_commit_is_tested_again_after_runs_without_verdict(
         (("--case", OLD_CASE), f"{OLD_CASE} is not for the ABI of 6.13"),
         (("--abi", "5.17"), "5.18"),
         (("--tree", "/nowhere"), "/nowhere"),
-        (("--", "no/such/file"), "cannot begin"),
+        (("--", "no/such/file"), "name other paths, from the top of the repository"),
     ],
 )
 def test_user_mistakes(

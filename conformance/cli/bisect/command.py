@@ -36,7 +36,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     about = "weakest level of a deviation that is bad (default: that of the cases)"
     add("--fail-on", choices=[level.value for level in Level], help=about)
     add("--out", metavar="DIR", help="directory of log and results (default: below results/)")
-    about = "after --: only commits that touch one of these paths"
+    about = "after --: only commits that touch these paths, from the top of the repository"
     add("path", nargs="*", metavar="PATH", help=about)
     parser.set_defaults(perform=perform)
 
