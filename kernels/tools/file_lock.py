@@ -6,7 +6,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from host.deadline import Deadline
@@ -93,4 +93,20 @@ def _wait(descriptor: int, kind: int, deadline: Deadline, progress: Progress) ->
 
 
 def _holder(descriptor: int) -> str:
-    return os.pread(descriptor, 4096, 0).decode(errors="replace") or "another process"
+    written = os.pread(descriptor, 4096, 0).decode(errors="replace")
+    return written or _sharing(descriptor) or "another process"
+
+
+def _sharing(descriptor: int) -> str:
+    """The processes that share the lock of an open file, as far as /proc names them; else ""."""
+    status = os.fstat(descriptor)
+    device = os.major(status.st_dev), os.minor(status.st_dev)
+    inode = "{:02x}:{:02x}:{}".format(*device, status.st_ino)
+    found = set()
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            # "1: FLOCK  ADVISORY  READ 4711 fe:01:12345 0 EOF"; a line that waits has "->".
+            _, kind, *_, pid, file, _, _ = line.split()
+            if kind == "FLOCK" and file == inode and int(pid) > 0:
+                found.add(int(pid))
+    return " and ".join(f"process {pid}" for pid in sorted(found))
