@@ -174,7 +174,12 @@ def _gc(arguments: argparse.Namespace) -> int:
     verb = "would be removed" if arguments.dry_run else "removed"
     print(f"{in_mib(done.freed)} {verb}, {in_mib(done.kept)} kept", end="")
     if arguments.keep is not None and done.kept > arguments.keep:
-        needed = f"{in_mib(done.needed)} are what the default kernels need (--all removes it)"
-        print(f": more than --keep, since {needed}; what is in use stays", end="")
+        needed = 0 if arguments.all else done.needed
+        why = {
+            "are what the default kernels need (--all removes it)": needed,
+            "are in use, or were in the last hour": done.kept - needed,
+        }
+        sizes = [f"{in_mib(size)} {what}" for what, size in why.items() if size]
+        print(f": more than --keep, since {' and '.join(sizes)}", end="")
     print()
     return 0

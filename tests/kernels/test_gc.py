@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -259,6 +260,12 @@ def test_command_prints_what_would_go(
     text = uevt("kernels", "gc", "--keep", "0", "--dry-run").out
     assert "9.9+mine" in text
     assert "would be removed" in text.splitlines()[-1]
+    age(filled, 0)
+    last = uevt("kernels", "gc", "--keep", "0", "--dry-run").out.splitlines()[-1]
+    assert re.search(
+        r": more than --keep, since \d+ KiB are in use, or were in the last hour$", last
+    )
+    age(filled, 2 * DAY)
     output = json.loads(uevt("kernels", "gc", "--older", "1", "--json").out)
     assert output["freed"] == sum(item["bytes"] for item in output["gone"]) > 0
     assert output["kept"] == 0
