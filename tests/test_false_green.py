@@ -244,13 +244,13 @@ def test_closed_output_is_no_success(tmp_path: Path, words: tuple[str, ...]) -> 
 # Files of a run
 
 
-def recorded(tmp_path: Path, spoil: Callable[[Path], None]) -> RunRecord:
+def recorded(tmp_path: Path, spoil: Callable[[Path], None], note: str = "") -> RunRecord:
     """A run of two cases whose journal is damaged before it ends."""
     recorder = Recorder(Target("model", "6.12"), tmp_path)
     for name in ("drill.first", "drill.second"):
         recorder.case(case(name))
     spoil(tmp_path / journal.NAME)
-    return recorder.finish(2, "")
+    return recorder.finish(2, note)
 
 
 def test_complete_journal_is_a_pass(tmp_path: Path) -> None:
@@ -272,8 +272,14 @@ def _change_a_result(file: Path) -> None:
 def test_incomplete_journal_is_no_pass(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
     record = recorded(tmp_path, spoil)
     assert record.verdict is RunVerdict.ERROR
-    assert "not in the journal" in record.trouble
+    assert "the journal lacks" in record.trouble
     assert read_results(tmp_path / NAME).verdict is RunVerdict.ERROR
+
+
+def test_interruption_before_a_result_is_in_the_journal_is_named(tmp_path: Path) -> None:
+    record = recorded(tmp_path, _lose_a_line, note="interrupted")
+    assert record.verdict is RunVerdict.ERROR
+    assert "interrupted" in record.trouble
 
 
 def test_truncated_results_are_refused(tmp_path: Path) -> None:

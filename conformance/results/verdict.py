@@ -28,7 +28,8 @@ def verdict_line(record: RunRecord, *, colour: bool = False) -> str:
         ended = coloured(f"self-check {ok}", "good" if ok == "ok" else "bad", enabled=colour)
         cases = counted(len(record.cases), "case")
         if ok != "ok":
-            cases = f"{sum(case.outcome is not Outcome.PASS for case in record.cases)} of {cases}"
+            wrong = sum(case.outcome is not Outcome.PASS for case in record.cases)
+            cases = f"{wrong} of {cases}" if wrong else one_line(record.trouble)
         return f"uevt: {one_line(kernel.id)} (profile {one_line(kernel.profile)}) {ended}: {cases}"
     verdict = record.verdict
     word = coloured(verdict.value, _COLOURS[verdict], enabled=colour)

@@ -20,7 +20,7 @@ from conformance.results.errors import ReportError
 from conformance.results.frozen import FrozenList
 from conformance.results.journal import JournalWriter
 from conformance.results.outcome import Blame, Level, Outcome
-from conformance.results.replay import read_journal
+from conformance.results.replay import INTERRUPTED, read_journal
 from conformance.results.run import Functions, RunHead, RunRecord
 from conformance.results.shard import Shard
 from conformance.session.controller.record_files import write_record_files
@@ -29,6 +29,7 @@ from conformance.session.controller.run_head import run_head
 from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, NoCoverage, coverage
 from conformance.session.target.target import Target
 from host.files import TEMPORARY, sweep, write_atomically
+from host.text import counted
 from vm.snapshots import BOOTED, RESTORED
 
 _NO_COUNTERS = "the kernel has to mount debugfs and be built with CONFIG_GCOV_KERNEL"
@@ -223,9 +224,9 @@ class Recorder:
         cases = tuple(
             self._cases[name] for name in sorted(self._cases.keys() - missing, key=listed)
         )
-        if missing:
-            # A result that is not in the journal counts as not run.
-            note = f"{len(missing)} cases are not in the journal, such as {min(missing)}"
+        # A result that is not in the journal counts as not run.  Ctrl-C may come just before it is.
+        if missing and note != INTERRUPTED:
+            note = f"the journal lacks {counted(len(missing), 'case')}, such as {min(missing)}"
         not_built = bool(self._not_built) and all(
             case.not_built for case in cases if case.had_a_guest
         )

@@ -98,6 +98,10 @@ VERDICTS = {
         run(case("write.a", Outcome.FAIL), head=SELF_CHECK),
         "model (profile 6.12) self-check failed: 1 of 1 case",
     ),
+    "interrupted-self-check": (
+        run(case("write.a"), head=SELF_CHECK, selected=3, note="interrupted"),
+        "model (profile 6.12) self-check failed: 1 of 3 cases ended: interrupted",
+    ),
 }
 
 
