@@ -77,7 +77,7 @@ def test_order_of_results_is_not_that_of_ending(place: Runs) -> None:
     assert list(read_journal(out / "journal.jsonl").results) != ids
     entries = ElementTree.parse(out / "junit.xml").findall(".//testcase")
     assert [each.get("name") for each in entries] == [*ids, "uevt.run"]
-    found = re.findall(r"(?m)^ *ok \d+ (\S+\.\S+)$", (out / "results.ktap").read_text())
+    found = re.findall(r"(?m)^ *ok \d+ (\S+\.\S+)", (out / "results.ktap").read_text())
     assert found == [*ids, "uevt.run"]
 
 

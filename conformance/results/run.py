@@ -19,6 +19,8 @@ from conformance.results.shard import Shard
 
 ALWAYS_SHOWN = ("passed", "known bugs", "failed")
 """Words of a tally that are shown even if zero."""
+SELF_CHECK = "a self-check of the suite: no kernel was judged"
+"""What the exports of a self-check say of the run as a whole."""
 # Kernels that change under their name: patched ones, trees, images.
 _CHANGING = re.compile(r"\+|^tree-|^image-")
 # Words of `uevt run` that a run of a single case does without.
@@ -197,6 +199,13 @@ class RunRecord:
     def not_built_reason(self) -> str:
         """Why no case of a kernel without user_events was judged."""
         return self.note.strip() or SkipReason.NOT_BUILT.sentence
+
+    @property
+    def judged_nothing(self) -> str:
+        """Why no kernel with user_events was judged, "" if one was or the run is in trouble."""
+        if self.not_built:
+            return self.not_built_reason
+        return SELF_CHECK if self.head.self_check and not self.trouble else ""
 
     @property
     def share(self) -> str:

@@ -17,7 +17,7 @@ from conformance.report.failure import render_failure
 from conformance.results.case_result import CaseResult, Rerun
 from conformance.results.json_codec import encode
 from conformance.results.outcome import Outcome
-from conformance.results.run import RunHead, RunRecord, with_names
+from conformance.results.run import RunHead, RunRecord, self_check_of, with_names
 from host.files import write_atomically
 from host.text import one_line
 
@@ -62,9 +62,9 @@ def _add_suite(root: Element, record: RunRecord, name: str, prefix: str) -> None
     for case in record.cases:
         _add_case(suite, case, prefix, record.head)
     entry = _entry(suite, prefix + RUN_CLASS, RUN_NAME, 0.0)
-    if record.not_built:
-        reason = one_line(record.not_built_reason)
-        SubElement(entry, "skipped", {"type": record.verdict.value, "message": reason})
+    if why := one_line(record.judged_nothing):
+        kind = record.verdict.value if record.not_built else Outcome.SKIP.value
+        SubElement(entry, "skipped", {"type": kind, "message": why})
     elif record.trouble:
         SubElement(entry, "error", {"type": "ERROR", "message": one_line(record.trouble)})
     suite.set("tests", str(len(suite.findall("testcase"))))
@@ -83,6 +83,7 @@ def _properties(record: RunRecord) -> dict[str, str]:
         "tier": record.head.tier,
         "selection": record.head.selection,
         "verdict": "" if record.head.self_check else record.verdict.value,
+        "self_check": self_check_of(record) if record.head.self_check else "",
         "fail_on": record.head.fail_on.value,
         "note": record.note,
         "contradicted": " ".join(each.override for each in record.contradicted),

@@ -65,8 +65,8 @@ def _programs(record: RunRecord) -> Iterator[_Program]:
         bad = any(map(record.head.fails, outcomes))
         ended = _FAILED if bad else "SKIP" if outcomes == {Outcome.SKIP} else ""
         yield _Program(surface, list(_output(cases, record.head)), ended)
-    if record.not_built:
-        skipped = f"1..0 # SKIP {one_line(record.not_built_reason)}"
+    if why := one_line(record.judged_nothing):
+        skipped = f"1..0 # SKIP {why}"
         yield _Program(RUN_ID, [VERSION, skipped], "SKIP")
     elif record.trouble:
         yield _Program(RUN_ID, [f"Bail out! {one_line(record.trouble)}"], _FAILED)

@@ -42,9 +42,9 @@ def render_ktap(records: Iterable[RunRecord]) -> str:
         # A description must not contain it.
         name = one_line(name).replace("#", r"\x23")
         lines += [f"  {line}" for line in _run(record, name)]
-        bad = record.trouble or record.failures
-        if record.not_built:
-            lines.append(result_line(number, name, "SKIP", detail(record.not_built_reason)))
+        bad = not record.not_built and (record.trouble or record.failures)
+        if record.judged_nothing and not bad:
+            lines.append(result_line(number, name, "SKIP", detail(record.judged_nothing)))
         else:
             lines.append(result_line(number, name, ok=not bad))
     return "\n".join(lines) + "\n"
@@ -66,8 +66,8 @@ def _run(record: RunRecord, name: str = "") -> list[str]:
             lines += [f"  {line}" for line in case_lines(at, case, record.head)]
         lines.append(_surface_result(number, surface, cases, record.head))
     last = len(surfaces) + 1
-    if record.not_built:
-        return [*lines, result_line(last, RUN_ID, "SKIP", detail(record.not_built_reason))]
+    if record.judged_nothing:
+        return [*lines, result_line(last, RUN_ID, "SKIP", detail(record.judged_nothing))]
     directive = "ERROR" if trouble else ""
     return [*lines, result_line(last, RUN_ID, directive, trouble, ok=not trouble)]
 

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from conformance.report.export.ktap import RUN_ID, VERSION, case_lines, detail, head_lines
 from conformance.results.case_result import CaseResult
-from conformance.results.run import RunHead, RunRecord
+from conformance.results.run import SELF_CHECK, RunHead, RunRecord
 from host.text import Outlet, one_line
 
 
@@ -85,6 +85,8 @@ class KtapStream(_Lines):
             self._say(f"not ok {name} # ERROR {trouble}")
             if record.missing:
                 self._say(f"Bail out! {trouble}")
+        elif why := detail(record.judged_nothing):
+            self._say(f"ok {name} # SKIP {why}")
         else:
             self._say(f"ok {name}")
         self._begun = False
@@ -117,6 +119,8 @@ class KtapRuns(_Lines):
             self._say(f"not ok {number} # ERROR it did not begin")
         elif bad or RUN_ID not in results[-1].split():
             self._say(f"not ok {number}")
+        elif results[-1].rstrip().endswith(f" # SKIP {SELF_CHECK}"):
+            self._say(f"ok {number} # SKIP {SELF_CHECK}")
         elif all(" # SKIP" in line for line in results):
             self._say(f"ok {number} # SKIP every case was skipped")
         else:

@@ -58,9 +58,11 @@ def render_tmt(records: Iterable[RunRecord], files: str = "") -> str:
 
 
 def _whole(record: RunRecord, name: str, place: str) -> dict[str, Any]:
-    trouble = record.not_built_reason if record.not_built else record.trouble
+    trouble = record.judged_nothing or record.trouble
     notes = [verdict_line(record), *([trouble] if trouble else [])]
-    entry = _entry(name, _WHOLE[record.verdict], record.duration_s, notes)
+    passed = record.verdict is RunVerdict.PASS
+    result = "skip" if passed and record.judged_nothing else _WHOLE[record.verdict]
+    entry = _entry(name, result, record.duration_s, notes)
     if place:
         entry["log"] = [f"{place}/{file}" for file in FILES]
     return entry

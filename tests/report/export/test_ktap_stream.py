@@ -124,6 +124,19 @@ def test_a_kernel_without_user_events(require: bool, ok: bool, directive: str) -
     assert first.detail == "not_built: the kernel was built without user_events"
 
 
+def test_a_self_check_says_that_no_kernel_was_judged() -> None:
+    why = "a self-check of the suite: no kernel was judged"
+    good, bad = (
+        streamed(run(case("write.a", outcome), head=head(self_check=True)))
+        for outcome in (Outcome.PASS, Outcome.FAIL)
+    )
+    whole = read_ktap(good).subtests[-1]
+    assert (whole.name, whole.ok, whole.directive, whole.detail) == ("uevt.run", True, "SKIP", why)
+    one, other = read_ktap(several(good, bad)).subtests
+    assert (one.ok, one.directive, one.detail) == (True, "SKIP", why)
+    assert (other.ok, other.directive) == (False, "")
+
+
 def several(*texts: str, planned: int | None = None, bail_out: str = "") -> str:
     """The stream of several runs."""
     stream = io.StringIO()

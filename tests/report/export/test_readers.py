@@ -20,6 +20,7 @@ from conformance.report.export.tmt import render_tmt
 from conformance.results.outcome import Blame, Level, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from tests.report.conftest import Kunit
+from tests.report.export.ktap_reader import read_ktap
 from tests.report.export.lkft_reader import read_kselftest
 from tests.report.samples import case, contradicted, evidence, head, run
 
@@ -40,6 +41,7 @@ def of(outcome: Outcome, blame: Blame = Blame.KERNEL) -> RunRecord:
 
 
 UNBUILT = case("write.z", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+SELF_CHECK = run(case("write.a"), head=head(self_check=True))
 RUNS = {
     **{outcome.value: (of(outcome), COLOURS.get(outcome, RED)) for outcome in Outcome},
     "SKIP": (of(Outcome.SKIP), GREEN),
@@ -55,6 +57,7 @@ RUNS = {
     "contradicted": (contradicted(), RED),
     "not built": (run(UNBUILT, not_built=True), GREY),
     "not built, no case": (run(not_built=True), GREY),
+    "self-check": (SELF_CHECK, GREEN),
     "self-check failed": (run(case("write.a", Outcome.FAIL), head=head(self_check=True)), RED),
 }
 each_run = pytest.mark.parametrize(("record", "colour"), RUNS.values(), ids=RUNS.keys())
@@ -123,6 +126,22 @@ def by_all(records: list[RunRecord]) -> dict[str, str]:
 def test_a_run_keeps_its_colour(record: RunRecord, colour: str) -> None:
     found = by_all([record])
     assert found == dict.fromkeys(found, colour)
+
+
+@pytest.mark.parametrize("more", [[], [run(case("write.a"))]], ids=["alone", "with a run"])
+def test_a_self_check_says_that_no_kernel_was_judged(more: list[RunRecord]) -> None:
+    why = "a self-check of the suite: no kernel was judged"
+    records = [SELF_CHECK, *more]
+    (whole,) = (each for each in json.loads(render_tmt(records)) if why in each.get("note", ()))
+    assert whole["result"] == "skip"
+    runs = xunit2.JUnitXml.fromstring(render_junit(records).encode())
+    (entry,) = (each for suite in runs for each in suite if each.is_skipped)
+    assert (entry.name, entry.result[0].message) == ("uevt.run", why)
+    ktap = read_ktap(render_ktap(records))
+    found = [each for each in (ktap.subtests[0], *ktap.leaves()) if each.detail == why]
+    assert {each.directive for each in found} == {"SKIP"}
+    assert {each.name for each in found} == {"uevt.run", *(["6.12"] if more else [])}
+    assert f"# 1..0 # SKIP {why}\n" in render_kselftest(records)
 
 
 @each_run
