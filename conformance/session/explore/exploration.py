@@ -46,6 +46,7 @@ class _Said:
     """A message of an explorer, about what it did since the last one.
 
     ``new`` programs reached something new, ``found`` diverge, ``passed`` are kept ones that passed.
+    ``shrinking`` diverges, and will be found when it is shrunk.
     """
 
     counts: Counts
@@ -54,6 +55,7 @@ class _Said:
     passed: list[Actions]
     failed: str = ""
     ended: bool = False
+    shrinking: Played | None = None
 
 
 @dataclass(slots=True)
@@ -74,10 +76,12 @@ def explore(
 ) -> None:
     """Explore with several guests and add to ``done``; ``says`` is called after each message.
 
-    Raises HostTrouble if an explorer fails.  On an interruption, too, no guest is left.
+    Raises HostTrouble if an explorer fails.  On an interruption, too, no guest is left, and what is
+    being shrunk counts as it is.
     """
     running: dict[Connection, int] = {}
     symptoms: set[object] = set()
+    shrinking: dict[object, Played] = {}
     try:
         for number in range(guests):
             serve = partial(_serve, plan, directory / f"guest-{number}", number, guests)
@@ -91,12 +95,15 @@ def explore(
                 corpus.add(played.actions, set(played.reached))
             for program in said.passed:
                 corpus.passed(program)
+            if said.shrinking is not None:
+                shrinking.setdefault(symptom(said.shrinking.result), said.shrinking)
             for played in said.found:
                 if symptom(played.result) not in symptoms:
                     symptoms.add(symptom(played.result))
                     done.divergences.append(played)
             says(done)
     finally:
+        done.divergences += [one for key, one in shrinking.items() if key not in symptoms]
         end(list(running.values()), _END_S)
 
 
@@ -144,11 +151,14 @@ def _explore(plan: Plan, directory: Path, number: int, of: int, parent: Connecti
 
     with closing(Worker(plan.target, directory)) as worker:
         explorer = Explorer(
-            worker, fresh, directory, plan.target.profile, f"{plan.seed}.{number}", found.append
+            *(worker, fresh, directory, plan.target.profile, f"{plan.seed}.{number}"),
+            *(found.append, lambda played: say(shrinking=played)),
         )
 
-        def say(*, ended: bool = False) -> None:
-            parent.send(_Said(explorer.counts, new, found, passed, ended=ended))
+        def say(*, ended: bool = False, shrinking: Played | None = None) -> None:
+            parent.send(
+                _Said(explorer.counts, new, found, passed, ended=ended, shrinking=shrinking)
+            )
             explorer.counts = Counts()
             for sent in (new, found, passed):
                 sent.clear()

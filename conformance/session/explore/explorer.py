@@ -80,6 +80,7 @@ class Counts:
 class Explorer:
     """Random programs on a guest of ``worker``; ``found`` takes those that diverge, shrunk.
 
+    ``shrinking`` takes each of them before, as it is.
     ``fresh`` makes a worker in a directory whose guest is restored before every program.
     """
 
@@ -91,6 +92,7 @@ class Explorer:
         profile: Profile,
         seed: str,
         found: Callable[[Played], None],
+        shrinking: Callable[[Played], None],
     ) -> None:
         self._worker = worker
         self._case = case_for(profile)
@@ -98,6 +100,7 @@ class Explorer:
         self._directory = directory
         self._seed = seed
         self._found = found
+        self._shrinking = shrinking
         self._corpus = Corpus(None)
         self._random = Random(seed)
         self._symptoms: set[object] = set()
@@ -132,6 +135,7 @@ class Explorer:
                 played = replace(played, reached=frozenset())
         elif result.outcome in UNEXPECTED:
             if symptom(result) not in self._symptoms:
+                self._shrinking(played)
                 self._report(self._shrunk(played))
             self._symptoms.add(symptom(result))
         else:

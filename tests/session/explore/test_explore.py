@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -242,12 +243,17 @@ class ModelWorker:
         """Nothing is open."""
 
 
+def explorer_of(worker: Worker, tmp_path: Path, found: list[Played]) -> Explorer:
+    take, ignore = found.append, lambda _: None
+    return Explorer(worker, lambda _: worker, tmp_path, PROFILE, "seed", take, ignore)
+
+
 def explored(
     kernel: Profile, tmp_path: Path, programs: int, executor: type[Leaking] | None = None
 ) -> list[Played]:
     found: list[Played] = []
     worker = cast(Worker, ModelWorker(kernel, executor))
-    explorer = Explorer(worker, lambda _: worker, tmp_path, PROFILE, "seed", found.append)
+    explorer = explorer_of(worker, tmp_path, found)
     for _ in range(programs):
         explorer.invent()
     assert explorer.counts.programs == programs
@@ -269,7 +275,7 @@ def test_a_kernel_of_another_abi_diverges_in_a_short_program(tmp_path: Path) -> 
 def test_a_report_after_the_last_program_is_found(tmp_path: Path) -> None:
     found: list[Played] = []
     worker = cast(Worker, ModelWorker(PROFILE))
-    explorer = Explorer(worker, lambda _: worker, tmp_path, PROFILE, "seed", found.append)
+    explorer = explorer_of(worker, tmp_path, found)
     explorer.invent()
     assert found == []
     explorer.finish()
@@ -299,6 +305,37 @@ def test_a_kernel_without_user_events_is_not_explored(
     shown = uevt("explore", *words, code=3)
     assert f"uevt: {kernel} was not explored: " in shown.err
     assert "explored: no divergence" not in shown.out
+
+
+def test_an_interruption_keeps_what_is_being_shrunk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def worker(_: object, directory: Path, **__: object) -> ModelWorker:
+        if directory.name == "shrinking":
+            raise KeyboardInterrupt
+        return ModelWorker(profile_for("6.12.117,persist=no"))
+
+    monkeypatch.setattr(exploration, "Worker", worker)
+    plan = Plan(Target("6.12", "6.12.117"), "seed", None, None)
+    said = Mock()
+    with pytest.raises(KeyboardInterrupt):
+        exploration._explore(plan, tmp_path / "guest-0", 0, 1, said)
+    last = said.send.call_args.args[0]
+    assert last.shrinking.result.outcome is Outcome.FAIL
+
+    def wait_for_the_end(*given: Any) -> None:
+        given[-1].send(last)
+        given[-1].recv()
+
+    def interrupt(_: Exploration) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exploration, "_explore", wait_for_the_end)
+    done = Exploration()
+    with pytest.raises(KeyboardInterrupt):
+        explore(plan, tmp_path, Corpus(None), 1, done, interrupt)
+    (kept,) = done.divergences
+    assert kept.text == last.shrinking.text
 
 
 def test_an_earlier_exploration_is_kept(
