@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
 import signal
 import sys
 import time
@@ -14,15 +15,16 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from conformance.cli.matrix import controller
+from conformance.cli.matrix import controller, tasks
 from conformance.cli.matrix.cluster import connected
 from conformance.cli.matrix.controller import Matrix
 from conformance.cli.matrix.kernel_spec import KernelSpec
 from conformance.cli.matrix.resources import machine
-from conformance.cli.matrix.tasks import Built, Judged, TaskFailed, judge
+from conformance.cli.matrix.tasks import Built, Judged, TaskFailed, TaskHung, judge
 from host.deadline import Deadline
 from kernels.errors import HostTrouble
 from kernels.store.built_kernel import BuiltKernel
@@ -171,6 +173,17 @@ def test_task_that_fails_is_not_tried_for_ever(tmp_path: Path) -> None:
     matrix = judged(tmp_path, broken)
     assert "no room" in matrix.errors["model"]
     assert matrix.judged == []
+
+
+def test_an_error_names_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "_worker", Mock())
+    # A build on behalf of a shard.
+    with pytest.raises(TaskFailed) as failed, tasks._failing(), tasks._failing():
+        raise OSError("no room")
+    assert str(failed.value) == f"{platform.node()}: no room"
+    with pytest.raises(TaskHung) as hung:
+        tasks._run(["true"], 0.0)
+    assert str(hung.value) == f"{platform.node()}: it did not end in 0 s"
 
 
 def without_room(directory: Path, *given: Any) -> Judged:

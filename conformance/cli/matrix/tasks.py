@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -151,11 +152,14 @@ def _read(name: str, number: int) -> bytes:
 
 @contextmanager
 def _failing() -> Iterator[None]:
-    """Turn errors into one that can be sent."""
+    """Turn errors into one that can be sent; it names the machine, which has the logs."""
     try:
         yield
     except (KernelsError, OSError, TaskFailed) as error:
-        raise TaskFailed(str(error), _worker().contact_address) from None
+        if isinstance(error, TaskFailed) and error.worker:
+            # A build on behalf of a shard.
+            raise
+        raise TaskFailed(f"{platform.node()}: {error}", _worker().contact_address) from None
 
 
 def _worker() -> Any:
@@ -193,7 +197,7 @@ def _run(
                     output, errors = child.communicate(timeout=_REPORT_S)
                     return child.returncode, output, one_line(errors.strip()[-_TAIL:])
                 while_it_runs()
-            raise TaskHung(f"it did not end in {limit_s:.0f} s")
+            raise TaskHung(f"{platform.node()}: it did not end in {limit_s:.0f} s")
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
