@@ -104,9 +104,11 @@ def test_deadline(shell: Shell, tmp_path: Path) -> None:
     assert shell("yes", options=("--deadline", "3")).returncode == 124
 
 
-def test_crash_and_warning_of_the_kernel_are_reported(shell: Shell) -> None:
-    done = shell("echo c > /proc/sysrq-trigger")
+def test_crash_and_warning_of_the_kernel_are_reported(shell: Shell, tmp_path: Path) -> None:
+    done = shell("exec 3>log; echo before >&3; echo c > /proc/sysrq-trigger")
     assert done.returncode == 1
+    # The file was open.
+    assert (tmp_path / "log").read_text() == "before\n"
     assert b"uevt: the guest crashed: " in done.stderr
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from vm.shell.root import WORK, root_of
 
+# Flags of mount(2).
+MS_RDONLY, MS_SYNCHRONOUS = 1, 16
 # As on the host's root, which a user without privileges must not write to.
 MOUNT = """\
 import os, sys
@@ -55,11 +57,11 @@ def test_directories_of_programs_and_no_others_are_exported(tmp_path: Path) -> N
         assert {each.name for each in settings.iterdir()} == {"alternatives", "passwd"}
         assert (settings / "alternatives/awk").is_symlink()
         assert root.links == (("/bin", "usr/bin"),)
-        assert [(where, ro) for _, where, _, ro in root.mounts] == [
-            ("/usr", True),
-            ("/lib", True),
-            ("/etc", False),
-            (WORK, False),
+        assert [(where, flags) for _, where, _, flags in root.mounts] == [
+            ("/usr", MS_RDONLY),
+            ("/lib", MS_RDONLY),
+            ("/etc", 0),
+            (WORK, MS_SYNCHRONOUS),
         ]
     assert not settings.exists()
 
@@ -71,4 +73,5 @@ def test_a_file_of_a_directory_that_guests_have_is_a_link(tmp_path: Path) -> Non
     with root_of(None, tmp_path, more=(program,)) as root:
         assert root.links == ((str(program), f"/mnt{program}"),)
         assert root.exports[-1].path == tmp_path
-        assert [(where, ro) for _, where, _, ro in root.mounts][-1] == (f"/mnt{tmp_path}", True)
+        _, where, _, flags = root.mounts[-1]
+        assert (where, flags) == (f"/mnt{tmp_path}", MS_RDONLY)

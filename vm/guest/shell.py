@@ -40,7 +40,6 @@ _MOUNTS = (
     ("debugfs", "sys/kernel/debug", ""),
     ("tracefs", "sys/kernel/tracing", ""),
 )
-_MS_RDONLY = 1
 _TIOCSCTTY, _TIOCSWINSZ = 0x540E, 0x5414
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -63,10 +62,10 @@ def prepare() -> None:
 
 def mount_exports(mounts: list[list[Any]], links: list[list[str]]) -> None:
     """Mount directories of the host below the root, and make links to them.  Raises OSError."""
-    for tag, where, options, read_only in mounts:
+    for tag, where, options, flags in mounts:
         if not os.path.ismount(ROOT + where):
             os.makedirs(ROOT + where, exist_ok=True)
-            _mount("9p", ROOT + where, options, _MS_RDONLY if read_only else 0, tag)
+            _mount("9p", ROOT + where, options, flags, tag)
     for name, target in links:
         if not os.path.lexists(ROOT + name):
             os.symlink(target, ROOT + name)

@@ -25,9 +25,12 @@ _SETTINGS = (
 #: Where directories are whose files are links.
 _BEHIND_LINKS = "/mnt"
 _OPTIONS = "trans=virtio,version=9p2000.L,access=any,msize=524288"
-#: Programs do not change; in the work directory the host's changes must be seen.  What uevt writes
-#: must be on the host when the guest ends or crashes: from 6.4 on cache=mmap delays writes as well.
+#: Programs do not change; in the work directory the host's changes must be seen.  What was written
+#: must be on the host when the guest ends or crashes: from 6.4 on cache=mmap delays writes as well,
+#: except on a synchronous mount.
 _CACHED, _COHERENT, _DIRECT = (f"{_OPTIONS},cache={each}" for each in ("loose", "mmap", "none"))
+# Flags of mount(2).
+_MS_RDONLY, _MS_SYNCHRONOUS = 1, 16
 WORK = "/host"
 """Where the work directory is mounted."""
 TOOLS = "/uevt"
@@ -39,7 +42,7 @@ class Root:
     """Exports, and how the guest mounts and links them (`shell` of vm.agent.agent)."""
 
     exports: tuple[Export, ...]
-    mounts: tuple[tuple[str, str, str, bool], ...]
+    mounts: tuple[tuple[str, str, str, int], ...]
     links: tuple[tuple[str, str], ...]
 
 
@@ -81,9 +84,10 @@ def root_of(
         yield Root(tuple(exports), tuple(mounts), links)
 
 
-def _mount(export: Export, where: str) -> tuple[str, str, str, bool]:
+def _mount(export: Export, where: str) -> tuple[str, str, str, int]:
     options = {WORK: _COHERENT, TOOLS: _DIRECT}.get(where, _CACHED)
-    return export.tag, where, options, not export.writable
+    writable = _MS_SYNCHRONOUS if where == WORK else 0
+    return export.tag, where, options, writable if export.writable else _MS_RDONLY
 
 
 def _copy(source: Path, target: Path) -> None:
