@@ -12,7 +12,6 @@ import pytest
 
 from conformance.session.program_guest import program_guest
 from conformance.session.target.target import Target, prove_accelerator
-from host.deadline import Deadline
 from kernels.store.built_kernel import BuiltKernel
 from vm.recorder.program import compile_recorder
 
@@ -49,10 +48,12 @@ def steps(built_kernel: BuiltKernel, tmp_path_factory: pytest.TempPathFactory) -
         (work / "errors").open("wb") as errors,
         Path("/dev/null").open("rb") as nothing,
     ):
+        deadline = guest.machine.deadline(SECONDS, "end of the scenario")
         code = guest.run(
-            ["sh", "-c", command],
+            # Its own limit is shorter, so that it can say what it waited for.
+            ["sh", "-c", f"{command} {0.9 * deadline.seconds}"],
             descriptors=(nothing.fileno(), out.fileno(), errors.fileno()),
-            deadline=Deadline(SECONDS * accelerator.slowness, "end of the scenario"),
+            deadline=deadline,
         )
     assert code == 0, (work / "errors").read_text()
     found = map(json.loads, (work / "steps").read_text().splitlines())
