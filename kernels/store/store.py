@@ -11,6 +11,7 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 - `trees/<package>/`: records about a user's tree, whose copy is in `sources/`
 - `initramfs/`: initial archives of images whose drivers are modules
 - `roots/`, `snapshots/`, `durations/`: of guests; see `vm` and the plugin
+- `running/`: the configuration of the kernel of `--here`; `explore/`: programs that are kept
 - `bisect/`: bisections in progress
 - `work/`: builds in progress, `logs/`: make's output
 - `locks/`: one per objects directory and one for fetching; `lock`, shared by all builds
