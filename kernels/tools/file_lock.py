@@ -65,7 +65,10 @@ def open_shared(path: Path) -> int:
 
 
 def is_shared(path: Path) -> bool:
-    """Whether a process keeps what `open_shared` has opened.  False for a path that is gone."""
+    """Whether a process keeps what `open_shared` has opened.
+
+    False for a path that is gone, or cannot be locked.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -74,6 +77,9 @@ def is_shared(path: Path) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError:
+        # NFS refuses to lock what is not open for writing; other file systems have no locks.
+        return False
     finally:
         os.close(descriptor)
     return False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,6 +115,22 @@ def test_what_a_run_holds_stays_while_it_runs(filled: Store) -> None:
     run.join(30)
     collect(filled, (), Bound(keep=0, every=True))
     assert not kernel.image.exists()
+
+
+def test_file_system_that_refuses_a_lock(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked = fcntl.flock
+
+    def flock(descriptor: int, kind: int) -> None:
+        """As on NFS, where those of directories are local."""
+        file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        mode = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE
+        if file and kind & fcntl.LOCK_EX and mode == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        locked(descriptor, kind)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    collect(filled, (), Bound(keep=0, every=True))
+    assert survey(filled, ()) == ()
 
 
 def hold(root: Path, path: Path, pipe: Connection) -> None:
