@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from host.arch import ARCH
 from host.deadline import Deadline
-from host.files import digest_of, open_regular
+from host.files import digest_of, read_given
 from host.progress import Progress
 from host.text import one_line
 from kernels.errors import BrokenFile, SourceUnavailable, TookTooLong
@@ -170,8 +170,7 @@ class _Reader:
         """The whole file."""
         hint = "name a job definition of a pull lab, which is JSON"
         try:
-            with open_regular(self._file) as file:
-                job = json.loads(file.read())
+            job = json.loads(read_given(self._file))
         except OSError as error:
             raise BrokenFile(self._file, error.strerror or str(error), hint) from error
         except (ValueError, RecursionError) as error:

@@ -55,6 +55,25 @@ def test_a_device_is_no_file(uevt: Uevt, words: tuple[str, ...]) -> None:
     assert "not a regular file; " in uevt(*words, code=2).err
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "message"),
+    [
+        ("replay", ("--kernel", "model"), "is not a file of uevt bundle"),
+        ("pull-lab", ("--origin", "lab", "--out", "/dev/null/none"), "has 0 of type user_events"),
+    ],
+    ids=["replay", "pull-lab"],
+)
+def test_a_pipe_is_read(uevt: Uevt, command: str, options: tuple[str, ...], message: str) -> None:
+    """As in `curl ... | uevt pull-lab /dev/stdin`."""
+    ours, theirs = os.pipe()
+    os.write(theirs, b"{}")
+    os.close(theirs)
+    try:
+        assert message in uevt(command, f"/dev/fd/{ours}", *options, code=2).err
+    finally:
+        os.close(ours)
+
+
 @pytest.mark.parametrize("command", ["compare", "report"])
 def test_a_fifo_is_no_run(uevt: Uevt, tmp_path: Path, command: str) -> None:
     os.mkfifo(fifo := tmp_path / "fifo")

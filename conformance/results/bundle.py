@@ -11,7 +11,7 @@ from conformance.results.errors import ReportError
 from conformance.results.files import reading
 from conformance.results.json_codec import decode, encode
 from conformance.results.run import RunHead
-from host.files import open_regular
+from host.files import read_given
 
 VERSION = 1
 
@@ -45,8 +45,7 @@ def read_bundle(path: Path) -> Bundle:
     """Read and validate ``path``.  Raises ReportError, naming the place."""
     hint = "name a file that uevt bundle wrote"
     try:
-        with open_regular(path) as file:
-            data = json.loads(file.read())
+        data = json.loads(read_given(path))
     except OSError as error:
         raise ReportError(path, error.strerror or str(error), hint) from error
     except (ValueError, RecursionError):
