@@ -138,8 +138,10 @@ def collect(
         return _choose(survey(store, in_use), bound, clock)
     with store.locked("gc", progress, _WAIT_S):
         chosen = _choose(survey(store, in_use), bound, clock)
-        for item in chosen.gone:
-            _remove(item, store)
+        # Deleting takes minutes, in which a run may begin: it must not find what is about to go.
+        with store.workspace() as trash:
+            for number, item in enumerate(chosen.gone):
+                _remove(item, store, trash / str(number))
         _forget_names(store)
         # Every holder of one also holds the lock of the store.
         shutil.rmtree(store.root / "locks", ignore_errors=True)
@@ -265,12 +267,12 @@ def _companions(kind: str, path: Path, store: Store) -> tuple[Path, ...]:
     return (companion,) if companion.exists() else ()
 
 
-def _remove(item: Item, store: Store) -> None:
+def _remove(item: Item, store: Store, trash: Path) -> None:
     """Remove an item by one rename, and its parent directory if that is empty."""
-    with store.workspace() as trash:
-        for number, path in enumerate((item.path, *_companions(item.kind, item.path, store))):
-            with suppress(FileNotFoundError):  # vm.snapshots removes old ones, too
-                path.rename(trash / str(number))
+    trash.mkdir()
+    for number, path in enumerate((item.path, *_companions(item.kind, item.path, store))):
+        with suppress(FileNotFoundError):  # vm.snapshots removes old ones, too
+            path.rename(trash / str(number))
     if item.path.parent.parent != store.root and item.path.parent != store.root:
         with suppress(OSError):
             item.path.parent.rmdir()

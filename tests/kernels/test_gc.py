@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from dataclasses import replace
 from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,6 +117,23 @@ def test_what_a_run_holds_stays_while_it_runs(filled: Store) -> None:
     run.join(30)
     collect(filled, (), Bound(keep=0, every=True))
     assert not kernel.image.exists()
+
+
+def test_nothing_is_found_while_it_is_deleted(
+    filled: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a run could begin with a kernel that is chosen, while others are deleted."""
+    found = []
+    delete = shutil.rmtree
+
+    def rmtree(directory: Path, **options: Any) -> None:
+        found.append(survey(filled, ()))
+        delete(directory, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    collect(filled, (), Bound(keep=0, every=True))
+    assert found
+    assert set(found) == {()}
 
 
 def test_file_system_that_refuses_a_lock(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
