@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from argparse import Namespace
@@ -176,6 +177,19 @@ def test_files_travel_with_their_names(tmp_path: Path) -> None:
         assert [word.rpartition("/")[2] for word in moved] == ["fix.patch", "trace"]
         assert str(tmp_path) not in "".join(words)
         assert spec.id == "6.12+fix+rename"
+
+
+def test_a_pipe_is_refused() -> None:
+    """It can be read only once."""
+    ours, theirs = os.pipe()
+    os.write(theirs, PATCH.encode())
+    os.close(theirs)
+    try:
+        with pytest.raises(UserMistake, match="not a regular file") as refused:
+            kernel_spec("6.12", "", patch=[f"/dev/fd/{ours}"])
+    finally:
+        os.close(ours)
+    assert "stays" in refused.value.with_hint
 
 
 def slow(built: Built, spec: KernelSpec, part: str, *others: Any) -> Judged:

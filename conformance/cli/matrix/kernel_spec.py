@@ -10,10 +10,10 @@ from pathlib import Path
 
 from conformance.session.options import command_words, default_options, fill_missing
 from conformance.session.target.target import MODEL, check, check_abi, request_of
-from host.files import read_given
+from host.files import open_regular
 from host.temporary_directories import scratch
 from kernels.catalog.entries import KernelEntry
-from kernels.errors import UserMistake
+from kernels.errors import BrokenFile, UserMistake
 from kernels.patches.series import file_of
 from kernels.store.store import Store
 from kernels.trees.user_tree import note
@@ -81,7 +81,7 @@ def specified(options: Namespace) -> KernelSpec:
     if entry.source.tree is not None:
         options.tree = str(entry.source.tree)
     names = [file_of(name) for name in (*options.patch, *options.config)]
-    files = {name: read_given(Path(name)) for name in names}
+    files = {name: _content(Path(name)) for name in names}
     return KernelSpec(command_words(options), files, entry, options.flavour)
 
 
@@ -90,6 +90,16 @@ def options_of(words: Sequence[str]) -> Namespace:
     options = default_options(kernel=None, keyword=None)
     fill_missing(options, words)
     return options
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            return file.read()
+    except OSError as error:
+        # The entry was read from it, and --resume reads it again.
+        hint = "name a file that stays: a matrix reads it several times"
+        raise BrokenFile(path, error.strerror or str(error), hint) from error
 
 
 def _moved(word: str, copies: Mapping[str, Path]) -> str:
