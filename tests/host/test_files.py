@@ -133,7 +133,8 @@ def test_a_pipe_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
         writer.join()
         os.write(theirs, b"whole")
         os.close(theirs)
-        assert read_given(pipe) == b"whole"
+        # Whether "late" came before the limit, on a starved host.
+        assert read_given(pipe).removeprefix(b"late") == b"whole"
         with pytest.raises(OSError, match="the pipe is empty"):
             read_given(pipe)
     finally:
