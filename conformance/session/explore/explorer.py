@@ -80,7 +80,7 @@ class Counts:
 class Explorer:
     """Random programs on a guest of ``worker``; ``found`` takes those that diverge, shrunk.
 
-    ``shrinking`` takes each of them before, as it is.
+    ``shrinking`` takes each of them before it is shrunk.
     ``fresh`` makes a worker in a directory whose guest is restored before every program.
     """
 
