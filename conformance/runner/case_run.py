@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conformance import ops
+from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.cases.case import Case
 from conformance.client.executor import Executor
 from conformance.client.lockstep import Lockstep, Step, result_text
@@ -35,7 +36,6 @@ from conformance.runner.judgement import (
 from conformance.runner.leftovers import Leftovers, makes_instance, of_program
 from conformance.runner.literal_values import compared_values
 from conformance.runner.process_pool import Enablers, Returned
-from conformance.runner.switch_probes import AdaptedProfile
 from host.kernel_reports import ReportKind
 
 _AGREEMENT = "the model agrees with the kernel: check the case, then the model"

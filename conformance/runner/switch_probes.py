@@ -8,9 +8,10 @@ case is judged with the inverted switch.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.profile import Profile
 from conformance.abi.switches import BY_NAME, SWITCHES
 from conformance.cases.case import Case
@@ -213,24 +214,3 @@ class SwitchMeasurement:
 def _disagreeing(result: CaseResult, how: str) -> CaseResult:
     why = f"its probe {how}: the same program, run twice"
     return replace(result, outcome=Outcome.ERROR, blame=Blame.HARNESS, reason=why)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdaptedProfile(Profile):
-    """A profile that records which of its ``measured`` switches are read."""
-
-    measured: frozenset[str]
-    used: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
-
-    @classmethod
-    def of(cls, profile: Profile, measured: frozenset[str]) -> AdaptedProfile:
-        """An adapted profile from one with inverted switches."""
-        same = {each.name: getattr(profile, each.name) for each in fields(Profile)}
-        return cls(**same, measured=measured)
-
-    def has(self, switch: str) -> bool:
-        """Whether a dated behaviour applies.  Raises KeyError for an unknown switch."""
-        if switch in self.measured:
-            self.used.add(switch)
-        # Not super(): dataclass() makes a new class for the slots.
-        return Profile.has(self, switch)

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import pytest
 
+from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.profile import Generation, Profile, profile_for
 from conformance.abi.switches import BY_NAME
-from conformance.runner.switch_probes import AdaptedProfile
 from tests.cases.variants import Variant, all_variants, honest
 
 # Releases between which something changes, and generations by name.

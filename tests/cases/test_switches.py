@@ -8,6 +8,7 @@ from functools import cache, partial
 
 import pytest
 
+from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.profile import Profile, ProfileError, in_range, profile_for
 from conformance.abi.switch import Switch
 from conformance.abi.switches import BY_NAME, SWITCHES
@@ -15,7 +16,7 @@ from conformance.cases.case import Tier
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Blame, Outcome, SkipReason
 from conformance.runner.runner import Runner
-from conformance.runner.switch_probes import AdaptedProfile, Probe
+from conformance.runner.switch_probes import Probe
 from tests.cases.variants import Variant, all_variants, judged
 
 # Releases whose models are changed in one switch.

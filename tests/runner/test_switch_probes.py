@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
+from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.profile import Profile
 from conformance.cases.case import Case, Isolation, Tier
 from conformance.model.machine import Model
 from conformance.runner.switch_probes import (
-    AdaptedProfile,
     Finding,
     PassesUnder,
     Probe,

@@ -11,6 +11,7 @@ from functools import cache
 from math import inf
 from typing import Any
 
+from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.profile import Profile, profile_for
 from conformance.abi.switches import BY_NAME
 from conformance.cases.variants import Variant, all_variants
@@ -19,7 +20,6 @@ from conformance.client.lockstep import Lockstep
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
 from conformance.ops import Observation, Operation, Watch
-from conformance.runner.switch_probes import AdaptedProfile
 
 # Seconds of CPU time after which a signal ends the process: the longest case takes 2.
 CASE_S = 10
