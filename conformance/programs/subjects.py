@@ -5,12 +5,13 @@ from __future__ import annotations
 from conformance import ops
 from conformance.abi import uapi
 from conformance.abi.profile import USER_REG_OF, Profile
+from conformance.ops.compat import Write32, Writev32
 from conformance.programs.observed import bytes_at
 from vm.recorder.recording import Call
 
 _INDEX_SIZE = 4
 _POINTER = 8
-_WRITES = (ops.Write, ops.Writev, ops.Pwrite, ops.Pwritev)
+_WRITES = (ops.Write, ops.Writev, ops.Pwrite, ops.Pwritev, Write32, Writev32)
 
 
 def subjects_of(call: Call, operation: ops.Operation, profile: Profile) -> frozenset[str]:
@@ -22,7 +23,13 @@ def subjects_of(call: Call, operation: ops.Operation, profile: Profile) -> froze
             return frozenset({f"descriptor {new}"})
         case ops.Ioctl():
             found = _ioctl(call, operation, profile)
-        case ops.Write(slot=slot) | ops.Writev(slot=slot) | ops.Pwrite(slot=slot):
+        case (
+            ops.Write(slot=slot)
+            | ops.Writev(slot=slot)
+            | ops.Pwrite(slot=slot)
+            | Write32(slot=slot)
+            | Writev32(slot=slot)
+        ):
             found = {f"index {written_index(call, operation)} of {slot}"}
         case _:
             found = set()
@@ -63,7 +70,7 @@ def registered_index(call: Call, operation: ops.Ioctl, profile: Profile) -> int:
 
 def written_index(call: Call, operation: ops.Operation) -> int:
     """The first four bytes of a write, -1 if they could not be read."""
-    if isinstance(operation, (ops.Write, ops.Pwrite)):
+    if isinstance(operation, (ops.Write, ops.Pwrite, Write32)):
         return _index(bytes_at(call.before.memory, operation.address, _INDEX_SIZE))
     # After the vector itself.
     first = b"".join(each.data for each in call.before.memory[1:])[:_INDEX_SIZE]

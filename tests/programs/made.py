@@ -120,6 +120,7 @@ class Made:
         result: int | None = None,
         recorded: bytes | None = None,
         left: bytes | None = None,
+        compat: int = 0,
     ) -> Made:
         """write(2) to write index 0, with its record if there is a listener.
 
@@ -144,6 +145,7 @@ class Made:
             file=(fd, DATA),
             before=[memory(_BUFFER, before)],
             after=after,
+            compat=compat,
         )
 
     def write_text(self, path: str, text: str) -> Made:

@@ -337,10 +337,17 @@ def test_memory_that_only_the_kernel_reads_is_not_judged() -> None:
     assert_not_judged(refused.judged(), "does not know the memory, which could not be read")
 
 
-def test_a_payload_that_another_task_changes_is_not_judged() -> None:
+@pytest.mark.parametrize("compat", [0, 1])
+def test_a_payload_that_another_task_changes_is_not_judged(compat: int) -> None:
     """The kernel copies it after it was recorded."""
-    made = Made("ftrace").open().register("e u32 a").write(b"abcd", recorded=b"abcc", left=b"abce")
+    made = Made("ftrace").open().register("e u32 a")
+    made.write(b"abcd", recorded=b"abcc", left=b"abce", compat=compat)
     assert_not_judged(made.judged(), "does not know the memory, which was changed during the call")
+
+
+def test_writes_of_a_32_bit_program_are_counted() -> None:
+    judgement = Made("ftrace").open().register("e u32 a").write(compat=1).judged()
+    assert "  e u32 a: index 0, 1 registration, 1 write, 1 record" in lines_of(judgement)
 
 
 def test_a_payload_that_stays_is_judged() -> None:
