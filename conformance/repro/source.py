@@ -63,6 +63,8 @@ _INTERFACES = {
     Generation.BIT_STATUS: _STATUS_PAGE,
     Generation.REMOTE_ENABLE: ("has_status_page()", "6.4 and later"),
 }
+# Addresses above 4 GiB, and numbers of ioctls that have the size of a pointer.
+_OF_64_BITS = '_Static_assert(sizeof(void *) == 8, "compile for 64 bits: without -m32");'
 _MOST_ACTORS = 15
 _MOST_DESCRIPTORS = 64
 # Headers of the functions that steps call directly.
@@ -133,6 +135,7 @@ class _Source:
             self._comment(),
             "#define _GNU_SOURCE",
             "\n".join(sorted(includes | {"#include <linux/types.h>"})),
+            _OF_64_BITS,
             *self._declarations(code),
             *chosen,
             code,

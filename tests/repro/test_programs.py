@@ -65,6 +65,17 @@ def test_a_program_compiles_without_a_warning(case: str, abi: str, tmp_path: Pat
     check_compiles(program(case, abi), tmp_path / "repro.c")
 
 
+def test_a_program_of_32_bits_is_refused() -> None:
+    """It would deviate: the addresses are above 4 GiB, ioctls of 32-bit tasks fail."""
+    command = ["gcc", "-m32", "-fsyntax-only", "-nostdinc", "-x", "c", "-"]
+    text = program("write.returns_all_bytes.u8", "")
+    without_headers = re.sub(r"^#include.*", "", text, flags=re.MULTILINE)
+    done = subprocess.run(
+        command, input=without_headers, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "compile for 64 bits: without -m32" in done.stderr
+
+
 def test_a_program_has_the_comparisons_that_it_uses() -> None:
     text = program("write.returns_all_bytes.u8", "")
     assert "watch(MAIN," in text
