@@ -7,8 +7,8 @@ from pathlib import Path
 
 from conformance.abi.profile import USER_REG_OF
 from conformance.cli import one_kernel
-from conformance.programs.judge import Judge
 from conformance.programs.judgement import Verdict
+from conformance.programs.known_bugs import judged
 from conformance.programs.text import lines_of
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.session.options import declare_here
@@ -80,7 +80,7 @@ def _judged(arguments: argparse.Namespace, target: Target) -> int:
         ended = program.run_here(arguments.deadline, even_so=bool(arguments.even_so))
     else:
         ended = program.run(target, Path.cwd(), arguments.deadline)
-    judgement = Judge(profile).feed(ended.groups)
+    judgement = judged(profile, lambda: ended.groups)
     for line in (*ended.remarks, *lines_of(judgement)):
         print(line)
     if arguments.recording is not None:

@@ -18,7 +18,8 @@ _OF_FILES = (ops.Open, ops.Close, ops.Dup, ops.Mmap, ops.Lseek)
 class Verdict(StrEnum):
     """The result of one call.
 
-    A refused call failed as the ABI says: the program has made a mistake, or asked what it may do.
+    A refused call failed as the ABI says: the program has made a mistake, or asked what it may do,
+    or the release has a known bug.
     """
 
     ALLOWED = "allowed"
@@ -30,7 +31,8 @@ class Verdict(StrEnum):
 class JudgedCall:
     """A call of user_events: its steps (stores first), the verdict, why it was refused.
 
-    ``subjects`` is what it is about: calls with a common one explain each other.
+    ``subjects`` is what it is about: calls with a common one explain each other.  ``bug`` is the
+    known bug of the kernel without which a refused call succeeds.
     """
 
     name: str
@@ -38,6 +40,7 @@ class JudgedCall:
     verdict: Verdict
     reason: str = ""
     subjects: frozenset[str] = frozenset()
+    bug: str = ""
 
     @property
     def step(self) -> Step:

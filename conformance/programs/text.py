@@ -39,7 +39,10 @@ def lines_of(judgement: Judgement) -> Iterator[str]:
     """The whole report; its last line is the verdict."""
     yield from _events(judgement)
     yield from _deviations(judgement)
-    yield from _refusals(judgement)
+    refused = judgement.of(Verdict.REFUSED)
+    mistakes, bugs = ([each for each in refused if bool(each.bug) is bug] for bug in (False, True))
+    yield from _refusals(judgement, "the kernel refuses, as the ABI says", mistakes)
+    yield from _refusals(judgement, "the kernel refuses because of a known bug", bugs)
     yield from _counted("not judged", judgement.not_judged)
     yield from _counted("not of user_events", judgement.foreign)
     yield from _counted("note", judgement.remarks)
@@ -56,11 +59,16 @@ def verdict(judgement: Judgement) -> str:
     if not judgement.decided:
         missed = judgement.not_judged.total()
         return f"no verdict: {missed} not judged beside {calls} to open, map or close files"
-    deviating, refused = (len(judgement.of(each)) for each in (Verdict.DEVIATES, Verdict.REFUSED))
+    deviating, refused = (judgement.of(each) for each in (Verdict.DEVIATES, Verdict.REFUSED))
+    bugs = sum(bool(each.bug) for each in refused)
     if deviating:
-        said = f"{calls}, the kernel deviates from the ABI in {deviating}"
+        said = f"{calls}, the kernel deviates from the ABI in {len(deviating)}"
     elif refused:
-        said = f"{calls}, {refused} refused as the ABI says: mistakes of the program"
+        said = calls
+        if bugs < len(refused):
+            said += f", {len(refused) - bugs} refused as the ABI says: mistakes of the program"
+        if bugs:
+            said += f", {bugs} refused because of known bugs of the kernel"
     else:
         said = f"{calls}, all as the ABI allows"
     events = counted(len(judgement.events), "event")
@@ -107,17 +115,18 @@ def _contract_of(call: JudgedCall) -> str:
     return f"{_DOCUMENT}, {section}; decided by {function}"
 
 
-def _refusals(judgement: Judgement) -> Iterator[str]:
-    groups: dict[tuple[str, str, str], list[JudgedCall]] = {}
-    for call in judgement.of(Verdict.REFUSED):
-        key = call.name, call.step.seen.errno, _NUMBER.sub("N", call.reason)
+def _refusals(judgement: Judgement, title: str, refused: Sequence[JudgedCall]) -> Iterator[str]:
+    groups: dict[tuple[str, ...], list[JudgedCall]] = {}
+    for call in refused:
+        key = call.name, call.step.seen.errno, _NUMBER.sub("N", call.reason), call.bug
         groups.setdefault(key, []).append(call)
     if groups:
-        yield "the kernel refuses, as the ABI says"
+        yield title
     for calls in list(groups.values())[:_MOST_GROUPS]:
         first = calls[0]
         times = f", {len(calls)} times" if len(calls) > 1 else ""
         why = f": {first.reason}" if first.reason else ""
+        why += f" (bug {first.bug})" if first.bug else ""
         line = _line(f"{first.name} = -1 {first.step.seen.errno}{times}{why}")
         yield from wrapped(line, indent=2, hanging=4)
         yield from _program(judgement, first)

@@ -159,6 +159,10 @@ class Made:
         """close(2)."""
         return self.call(3, fd, result=result, file=None if result else (fd, DATA), tid=tid)
 
+    def lines(self) -> list[str]:
+        """The lines of the recording."""
+        return [f"{line}\n" for line in [*self._lines, "done"]]
+
     def judged(self, profile: Profile = PROFILE) -> Judgement:
         """The judgement of the recording."""
-        return Judge(profile).feed(groups(f"{line}\n" for line in [*self._lines, "done"]))
+        return Judge(profile).feed(groups(self.lines()))

@@ -154,7 +154,7 @@ def parse_fields(arguments: str | None, profile: Profile) -> tuple[Field, ...]:
         if field is not None:
             fields.append(field)
             end = offset + field.size
-            if profile.fixed("field-offset-wraps") and end - grammar.TRACE_ENTRY_SIZE > _INT_MAX:
+            if end - grammar.TRACE_ENTRY_SIZE > _INT_MAX and profile.fixed("field-offset-wraps"):
                 raise Errno("EINVAL")
             offset = end % _U32
     return tuple(fields)
