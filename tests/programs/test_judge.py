@@ -82,6 +82,19 @@ def test_a_wrong_answer_is_the_kernels_deviation(change: Change, name: str, fiel
     assert "the kernel deviates from the ABI in 1" in verdict(judgement)
 
 
+def test_a_wrong_answer_of_an_interface_without_enable_words_is_a_deviation() -> None:
+    """The recording has no memory at what would be the address of the word."""
+
+    def refused(lines: list[str]) -> list[str]:
+        call = next(number for number, line in enumerate(lines) if " 16 0 4 c0082a00 " in line)
+        end = next(number for number, line in enumerate(lines) if number > call and "exit" in line)
+        return [*lines[:end], "exit 38 -22\n", *lines[end + 1 :]]
+
+    call = judged("status_bits_6.1", refused).of(Verdict.DEVIATES)[0]
+    assert call.name == "ioctl(DIAG_IOCSREG)"
+    assert [each.field for each in call.step.differences] == ["errno"]
+
+
 def test_another_event_in_a_record_is_a_deviation() -> None:
     judgement = judged("spellings", replaced("page ", "page ", 0))
     assert judgement.of(Verdict.DEVIATES) == []

@@ -167,6 +167,12 @@ enum interest interest_of(struct task *task, bool *exclusive)
 	return *exclusive ? ON_ENTRY : IGNORED;
 }
 
+/* Before 6.4 there are no enable words, and the name is in the place of their address. */
+static bool has_word(void)
+{
+	return name_offset > ENABLE_ADDR_OFFSET;
+}
+
 /* struct user_reg or struct user_unreg, the name of the former, and the word. */
 static void write_structure(pid_t tid, uint64_t address, bool registers)
 {
@@ -182,6 +188,8 @@ static void write_structure(pid_t tid, uint64_t address, bool registers)
 		write_string(tid, load_number(tid, address + name_offset, sizeof(uint64_t)),
 			     LONGEST_STRING);
 	}
+	if (!has_word())
+		return;
 	write_memory(tid, word, WORD);
 	write_rights(tid, word);
 }
@@ -282,15 +290,18 @@ static void write_ioctl_results(struct task *task, int64_t result)
 
 	if ((request >> 8 & 0xff) != DIAG_IOC_MAGIC || (request & 0xff) == DIAG_DEL)
 		return;
-	write_memory(task->tid, word, WORD);
+	if (has_word())
+		write_memory(task->tid, word, WORD);
 	if ((request & 0xff) != DIAG_REG)
 		return;
 	write_memory(task->tid, address, USER_REG_SIZE);
-	if (result == 0) {
+	if (result)
+		return;
+	if (has_word())
 		add_word(task->tgid, word);
-		listen_to(task, load_number(task->tid, address + name_offset, sizeof(uint64_t)));
+	listen_to(task, load_number(task->tid, address + name_offset, sizeof(uint64_t)));
+	if (has_word())
 		write_memory(task->tid, word, WORD);
-	}
 }
 
 static void write_open(struct task *task, int64_t result)
