@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile
 from conformance.programs.judge import Judge
@@ -14,28 +15,17 @@ from vm.recorder.recording import Group
 _FIXABLE = frozenset(each.name for each in BUGS if not each.by_chance)
 
 
-class _Asked(frozenset[str]):
-    """Switches that remember which of them were asked for."""
-
-    def __init__(self, _: Iterable[str]) -> None:
-        self.names: set[object] = set()
-
-    def __contains__(self, name: object) -> bool:
-        self.names.add(name)
-        return super().__contains__(name)
-
-
 def judged(profile: Profile, groups: Callable[[], Iterable[Group]]) -> Judgement:
     """The judgement of a recording, which is read again for each bug that matters to it.
 
     If the kernel only deviates by not having known bugs, it is judged without them.  A refused
     call that succeeds without a bug has its name.
     """
-    asked = _Asked(profile.switches)
-    judgement = Judge(replace(profile, switches=asked)).feed(groups())
+    asked = AdaptedProfile.of(profile, _FIXABLE - profile.switches)
+    judgement = Judge(asked).feed(groups())
     missing, best = [], judgement
     switches = profile.switches
-    for bug in sorted(_FIXABLE.intersection(map(str, asked.names)) - switches):
+    for bug in sorted(asked.used):
         deviations, refused = best.of(Verdict.DEVIATES), judgement.of(Verdict.REFUSED)
         if not deviations and not refused:
             break
