@@ -300,6 +300,7 @@ def _built(options: Namespace) -> Target:
         built = ensure(entry, store, progress=progress)
     except LostOptions as error:
         raise request.blame(error) from error
+    store.hold(built.image.parent)
     if options.tree is not None:
         # The tree may have been edited while the build waited for a lock.
         entry = replace(entry, revision=built.revision)
@@ -326,8 +327,7 @@ def _built(options: Namespace) -> Target:
         accelerator=accelerator,
         origin=KernelOrigin.USER if own else KernelOrigin.CATALOG,
     )
-    files = (built.image, *target.modules.values(), *(each.file for each in user_modules))
-    for file in files:
+    for file in (*target.modules.values(), *(each.file for each in user_modules)):
         store.hold(file.parent)
     return target if options.flavour is None else _flavoured(target, options.flavour)
 
