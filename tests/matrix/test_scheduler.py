@@ -66,7 +66,7 @@ def listening(pid: int) -> set[str]:
 
 # Where no scheduler is, and files that hold no keys.
 AT = "tls://127.0.0.1:1"
-NULL = {name: Path("/dev/null") for name in ("ca", "cert", "key")}
+NO_PEM = {name: Path(__file__) for name in ("ca", "cert", "key")}
 
 
 def test_workers_of_a_scheduler(tmp_path: Path, tls: dict[str, Path]) -> None:
@@ -148,8 +148,8 @@ def test_tls_is_required_off_the_machine(address: str, loopback: bool) -> None:
         (("worker", "nonsense"), "is no address"),
         (("worker", "http://127.0.0.1:80"), "is no address of a scheduler; write tls://HOST:PORT"),
         (("worker", "tls://127.0.0.1", "--tls-ca=a", "--tls-cert=b", "--tls-key=c"), "no address"),
-        (("worker", AT, *options({**NULL, "cert": Path("no")})), "--tls-cert no: No such file"),
-        (("worker", AT, *options(NULL)), "the files of TLS cannot be used"),
+        (("worker", AT, *options({**NO_PEM, "cert": Path("no")})), "--tls-cert no: No such file"),
+        (("worker", AT, *options(NO_PEM)), "the files of TLS cannot be used"),
         (("matrix", "--out=here"), "no kernel named"),
         (("matrix", "6.12"), "no --out"),
         (("matrix", "6.12", "--resume=here"), "--resume takes kernels"),
