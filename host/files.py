@@ -64,14 +64,11 @@ def open_regular(path: Path) -> BinaryIO:
 
     Raises OSError, also for a FIFO or a device: reading one may never end.
     """
-    descriptor = _open_at_once(path)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
+    file = _open_at_once(path)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return file
 
 
 def read_given(path: Path) -> bytes:
@@ -79,15 +76,14 @@ def read_given(path: Path) -> bytes:
 
     Raises OSError, also for more than 64 MiB, an empty pipe, or one that does not end.
     """
-    descriptor = _open_at_once(path)
-    try:
-        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            with open_regular(path) as file:
-                content = file.read(_LONGEST + 1)
-        elif not (content := _piped(descriptor)):
-            raise OSError(errno.EINVAL, "the pipe is empty", str(path))
-    finally:
-        os.close(descriptor)
+    with _open_at_once(path) as file:
+        kind = stat.S_IFMT(os.fstat(file.fileno()).st_mode)
+        if kind not in (stat.S_IFREG, stat.S_IFIFO):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        regular = kind == stat.S_IFREG
+        content = file.read(_LONGEST + 1) if regular else _piped(file.fileno())
+    if not content and not regular:
+        raise OSError(errno.EINVAL, "the pipe is empty", str(path))
     if len(content) > _LONGEST:
         raise OSError(errno.EFBIG, f"holds more than {_LONGEST >> 20} MiB", str(path))
     return content
@@ -108,6 +104,18 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process holds a lock, flock(2), on a file or directory.  Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def sweep(directory: Path, prefix: str = TEMPORARY) -> None:
     """Remove files and directories with that prefix, unless a living owner holds their lock."""
     for left in directory.glob(f"{prefix}*"):
@@ -124,9 +132,9 @@ def sweep(directory: Path, prefix: str = TEMPORARY) -> None:
                 os.close(descriptor)
 
 
-def _open_at_once(path: Path) -> int:
+def _open_at_once(path: Path) -> BinaryIO:
     """Open a file to read it; a FIFO without waiting for its writer."""
-    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 
 def _piped(descriptor: int) -> bytes:

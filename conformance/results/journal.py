@@ -164,16 +164,8 @@ def in_use(path: Path) -> ReportError:
 
 def is_in_use(path: Path) -> bool:
     """Whether another process writes this journal.  Raises OSError."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
+    with suppress(FileNotFoundError):
+        return files.is_locked(path)
     return False
 
 

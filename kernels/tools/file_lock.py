@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from host.deadline import Deadline
+from host.files import is_locked
 from host.progress import Progress, Step
 from kernels.errors import StoreBusy, StoreUnusable
 
@@ -69,19 +70,9 @@ def is_shared(path: Path) -> bool:
 
     False for a path that is gone, or cannot be locked.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        # NFS refuses to lock what is not open for writing; other file systems have no locks.
-        return False
-    finally:
-        os.close(descriptor)
+    # NFS refuses to lock what is not open for writing; other file systems have no locks.
+    with suppress(OSError):
+        return is_locked(path)
     return False
 
 
@@ -105,11 +96,14 @@ def _holder(descriptor: int) -> str:
 
 def _sharing(descriptor: int) -> str:
     """The processes that share the lock of an open file, as far as /proc names them; else ""."""
-    status = os.fstat(descriptor)
-    device = os.major(status.st_dev), os.minor(status.st_dev)
-    inode = "{:02x}:{:02x}:{}".format(*device, status.st_ino)
     found = set()
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, IndexError):
+        # The name of the file in /proc/locks is that of a lock of ours: on overlayfs and btrfs,
+        # fstat() has other numbers.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        own = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        inode = own.partition("lock:")[2].split()[5]
         for line in Path("/proc/locks").read_text().splitlines():
             # "1: FLOCK  ADVISORY  READ 4711 fe:01:12345 0 EOF"; a line that waits has "->".
             _, kind, *_, pid, file, _, _ = line.split()
