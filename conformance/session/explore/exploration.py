@@ -151,8 +151,13 @@ def _explore(plan: Plan, directory: Path, number: int, of: int, parent: Connecti
 
     with closing(Worker(plan.target, directory)) as worker:
         explorer = Explorer(
-            *(worker, fresh, directory, plan.target.profile, f"{plan.seed}.{number}"),
-            *(found.append, lambda played: say(shrinking=played)),
+            worker,
+            fresh,
+            directory,
+            plan.target.profile,
+            seed=f"{plan.seed}.{number}",
+            found=found.append,
+            shrinking=lambda played: say(shrinking=played),
         )
 
         def say(*, ended: bool = False, shrinking: Played | None = None) -> None:

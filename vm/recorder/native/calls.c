@@ -167,7 +167,7 @@ enum interest interest_of(struct task *task, bool *exclusive)
 	return *exclusive ? ON_ENTRY : IGNORED;
 }
 
-/* Before 6.4 there are no enable words, and the name is in the place of their address. */
+/* Before 6.4 there are no enable words: the name is where 6.4 has their address. */
 static bool has_word(void)
 {
 	return name_offset > ENABLE_ADDR_OFFSET;
