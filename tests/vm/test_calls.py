@@ -17,6 +17,8 @@ pytestmark = pytest.mark.kernel
 
 AT_FDCWD = -100
 READ, OPENAT, MMAP, PAUSE, GETPID, EXIT_GROUP, SETRESUID = 0, 257, 9, 34, 39, 231, 117
+# int $0x80
+FUTEX_32, FUTEX_WAKE_PRIVATE = 240, 129
 
 
 def _memory(machine: Machine, actor: str = "a") -> int:
@@ -93,3 +95,10 @@ def test_call_needs_no_process_switch(machine: Machine) -> None:
     ]
     ping, call = (sorted(times)[10] for times in zip(*pairs, strict=True))
     assert call < 3 * ping
+
+
+def test_32_bit_program_has_futexes(machine: Machine) -> None:
+    """CONFIG_COMPAT_32BIT_TIME: glibc aborts at ENOSYS."""
+    wake = ["int80", FUTEX_32, [4096, FUTEX_WAKE_PRIVATE, 1], None]
+    _, woken = machine.call("a", [["task", "t", None, 0], ["via", "t", wake]])
+    assert (woken["errno"], woken["value"]) == (0, 0)
