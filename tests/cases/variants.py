@@ -52,10 +52,12 @@ class Attempt:
     executor: Executor
     profile: Profile = PROFILE
     ahead: bool = False
+    model: Model | None = None
     lockstep: Lockstep = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lockstep = Lockstep(Model(self.profile), self.executor, ahead=self.ahead)
+        model = self.model or Model(self.profile)
+        self.lockstep = Lockstep(model, self.executor, ahead=self.ahead)
 
     def run(self, variant: Variant) -> Outcome:
         """Run a variant to its end."""

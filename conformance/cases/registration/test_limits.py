@@ -2,6 +2,7 @@
 
 from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, error_of
+from conformance.cases.support.status_text import tracepoints, unique_id
 from conformance.cases.support.tracefs_permissions import USER
 from conformance.client.caller import Word
 from conformance.client.credentials import Credentials
@@ -180,8 +181,7 @@ def test_formats_count(ue: UserEvents) -> None:
     assert data.register(f"{ue.name()} u8 a", flags=MULTI_FORMAT).index == 0
     ue.tracefs.write(MAXIMUM, DEFAULT)
     assert data.register(f"{ue.name()} u32 a", flags=MULTI_FORMAT).index == 2
-    numbers = [line.rpartition(".")[2] for line in ue.tracefs.status().splitlines()]
-    first, second, third = sorted(int(number, 16) for number in numbers)
+    first, second, third = sorted(map(unique_id, tracepoints(ue)))
     assert (second - first, third - first) == (1, 3)
     path = ue.tracefs.event_path(f"{ue.name()}.{third:x}", "enable", MULTI_SYSTEM)
     assert ue.tracefs.read(path).text == "0\n"

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT
-from conformance.cases.support.status_text import tracepoints
+from conformance.cases.support.status_text import tracepoints, unique_id
 from conformance.client.caller import Word
 from conformance.client.tracefs import MULTI_SYSTEM
 
@@ -26,7 +26,7 @@ case = surface(
 
 def _ids(ue: UserEvents) -> list[int]:
     """Ids of the case's own tracepoints, in order of creation."""
-    return sorted(int(name.rpartition(".")[2], 16) for name in tracepoints(ue))
+    return sorted(map(unique_id, tracepoints(ue)))
 
 
 @case(doc=UNIQUE_ID, level="contract", tier="quick")
@@ -221,7 +221,7 @@ def test_ids_of_all_names(ue: UserEvents) -> None:
     data.register(ue.name("b"))
     data.register(ue.name("c"), flags=MULTI_FORMAT)
     data.register(ue.name("a") + " u32 x", flags=MULTI_FORMAT)
-    ids = sorted(int(name.partition(".")[2], 16) for name in tracepoints(ue) if "." in name)
+    ids = sorted(unique_id(name) for name in tracepoints(ue) if "." in name)
     assert [newer - older for older, newer in pairwise(ids)] == [1, 1]
 
 

@@ -31,3 +31,8 @@ def used_by(ue: UserEvents) -> str:
 def tracepoints(ue: UserEvents) -> list[str]:
     """Names of the program's tracepoints, as user_events_status lists them."""
     return [line.partition(" ")[0] for line in ue.tracefs.status().splitlines()]
+
+
+def unique_id(tracepoint: str) -> int:
+    """The id in the name of a multi-format tracepoint; a later one has a larger id."""
+    return int(tracepoint.rpartition(".")[2], 16)

@@ -1,6 +1,7 @@
 """Lifetime of triggers on user events: references, and effects on other events."""
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
+from conformance.cases.support.status_text import tracepoints, unique_id
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import MULTI_SYSTEM, SNAPSHOT
@@ -58,11 +59,7 @@ def test_of_one_format(ue: UserEvents) -> None:
     data = ue.open_data()
     first = data.register(ue.name() + " u8 a", flags=2)
     second = data.register(ue.name() + " u8 b", flags=2)
-    # Compared as numbers: as text, 10 comes before 9.
-    names = sorted(
-        (line.partition(" ")[0] for line in ue.tracefs.status().splitlines()),
-        key=lambda name: int(name.rpartition(".")[2], 16),
-    )
+    names = sorted(tracepoints(ue), key=unique_id)
     formats = {ue.tracefs.format(each, system=MULTI_SYSTEM).count("u8 b"): each for each in names}
     directory = ue.tracefs.directory(formats[0], MULTI_SYSTEM)
     other = ue.tracefs.directory(formats[1], MULTI_SYSTEM)
