@@ -10,23 +10,24 @@ import json
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
 # A run is forked from this process, which has imported what it needs: starting Python takes half
 # of a short run here.
+import conformance.cli.client
 import conformance.session.controller.controller
 import conformance.session.plugin
 import conformance.session.worker.here_guest  # noqa: F401
+from conformance.cli.main import main as uevt
 from conformance.session.__main__ import main as session
 from host.deadline import Deadline
 
-UEVT = (sys.executable, "-c", "import sys; from conformance.cli.main import main; sys.exit(main())")
 # What `uevt run --here` is, for some files: collecting all takes most of the time of a short run.
 _PYTEST = (
     *("-c", "pyproject.toml", "--noconftest", "-p", "uevt", "--tb=no", "--assert=plain", "-s"),
@@ -98,17 +99,20 @@ VOLATILE = {f"/proc/sys/kernel/{name}" for name in ("ns_last_pid", "random", "pt
 
 
 class Run:
-    """A run of some files, begun."""
+    """A command, begun: a run of some files, or another."""
 
-    def __init__(self, *words: str) -> None:
+    def __init__(self, *words: str, command: Callable[[list[str]], int] = session) -> None:
         self._printed = Path(tempfile.mkdtemp())
-        self.process: ForkProcess = _FORK.Process(target=self._perform, args=words)
+        begin = RUN if command is session else ()
+        self.process: ForkProcess = _FORK.Process(
+            target=self._perform, args=(command, [*begin, *words])
+        )
         self.process.start()
 
-    def _perform(self, *words: str) -> None:
+    def _perform(self, command: Callable[[list[str]], int], words: list[str]) -> None:
         for number, name in ((1, "out"), (2, "errors")):
             os.dup2(os.open(self._printed / name, os.O_CREAT | os.O_WRONLY), number)
-        sys.exit(session([*RUN, *words]))
+        sys.exit(command(words))
 
     def signal(self, number: int) -> None:
         assert self.process.pid is not None
@@ -124,12 +128,6 @@ class Run:
 
 def finished(*words: str) -> dict[str, Any]:
     return Run(*words).end()
-
-
-def uevt(*words: str) -> dict[str, Any]:
-    limit = LIMIT.remaining()
-    done = subprocess.run([*UEVT, *words], capture_output=True, text=True, timeout=limit)
-    return {"code": done.returncode, "out": done.stdout, "errors": done.stderr}
 
 
 def disturbed(number: int, directory: str) -> dict[str, Any]:
@@ -174,8 +172,9 @@ def main() -> None:
     killed = disturbed(signal.SIGKILL, "/tmp/killed")
     leave_like_a_case()
     emit("killed", killed)
-    emit("resumed", with_outcomes(uevt("run", "--resume", "/tmp/killed"), "/tmp/killed"))
-    emit("client", uevt("client", "--here", "--", "/host/parts"))
+    resumed = finished("-k", SELECTED, "--resume", "/tmp/killed")
+    emit("resumed", with_outcomes(resumed, "/tmp/killed"))
+    emit("client", Run("client", "--here", "--", "/host/parts", command=uevt).end())
     create_event("u:somebody u32 a")
     before = settings()
     emit("foreign", finished("-k", "write."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import subprocess
 import sys
@@ -34,8 +35,10 @@ def steps(built_kernel: BuiltKernel, tmp_path_factory: pytest.TempPathFactory) -
         accelerator=accelerator,
         memory_mib=768,
     )
-    # Here, and not in the guest: that takes a minute.
+    # Here, and not in the guest: that takes minutes.
     compile_recorder(work / "recorder")
+    for each in ("conformance", "host", "kernels", "vm"):
+        assert compileall.compile_dir(ROOT / each, quiet=1)
     client = ROOT / "fixtures/clients/parts.c"
     subprocess.run(["gcc", "-o", work / "parts", client], check=True, timeout=60)
     suite = [ROOT, Path(sys.base_prefix).resolve()]
