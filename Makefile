@@ -6,6 +6,8 @@ KERNEL ?= 6.12
 EXAMPLE := 6.1 6.1-byte-status 6.12 7.3
 EXAMPLE_RUN := --tier quick -k 'enable.fork or unregister.c or format.array or dated.a or dated.e or dated.s'
 PYTEST_ARGS ?=
+# Many processes are started, and each would compile what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup conformance matrix test lint format clean distclean docs spec coverage \

@@ -60,11 +60,12 @@ def run_here(arguments: Namespace, kernel: str | None, out: str | None) -> int:
     """Run a session in this process; its exit code.  Raises OSError, UserMistake."""
     words, environment = _words(arguments, kernel, out), _environment()
     os.chdir(ROOT)
-    if sys.flags.optimize or sys.dont_write_bytecode:
-        # These flags of the interpreter cannot be changed; a new one starts without them.
+    if sys.flags.optimize:
+        # This flag of the interpreter cannot be changed; a new one starts without it.
         os.execve(sys.executable, [sys.executable, *_SESSION, *words], environment)
     os.environ.clear()
     os.environ.update(environment)
+    sys.dont_write_bytecode = False
     # Imported late: other commands do not need pytest.
     from conformance.session.__main__ import main
 
