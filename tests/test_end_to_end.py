@@ -23,6 +23,13 @@ def test_model_checks_itself(tmp_path: Path) -> None:
     assert "verdict" not in results(tmp_path / "out")["summary"]
 
 
+def test_a_kernel_named_twice_runs_once(tmp_path: Path) -> None:
+    twice = ("--kernel", "model", "--kernel", "model", "-k", "status.nothing_registered")
+    done = uevt("run", *twice, "--out", tmp_path / "out")
+    assert done.stdout.count("self-check ok: 1 case") == 1
+    assert len(cases(tmp_path / "out")) == 1
+
+
 def test_conformance_of_6_12(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     """Linux 6.12 keeps its ABI except for known bugs, in every report."""
     out = tmp_path / "out"

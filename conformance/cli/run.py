@@ -77,7 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
     apply_defaults(arguments)
     if arguments.keyword is not None and not arguments.keyword.strip():
         raise UserMistake("-k is empty", "give a part of a case id, or leave out -k for all cases")
-    kernels: list[str] = arguments.kernel
+    kernels: list[str] = list(dict.fromkeys(arguments.kernel))
     own = [name for name in ("image", "tree", "here") if getattr(arguments, name) is not None]
     if not kernels and not own:
         which = "--kernel 6.12, --kernel model, --tree DIR, --image FILE or --here"
