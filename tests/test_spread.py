@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,37 @@ def test_several_workers_find_what_one_finds(tmp_path: Path) -> None:
         {id: case["digest"] for id, case in cases(tmp_path / at).items()} for at in ("one", "two")
     )
     assert one == two
+
+
+@pytest.mark.parametrize(
+    ("option", "seconds", "number"),
+    [("--most-guests=4", 0.01, 1), ("--most-guests=4", 0.05, 2), ("--guests=4", 0.01, 4)],
+)
+def test_short_cases_get_fewer_workers(
+    tmp_path: Path, option: str, seconds: float, number: int
+) -> None:
+    """Nine cases have taken so many seconds each."""
+    started, durations = tmp_path / "started", tmp_path / "cache/durations/model.json"
+    durations.parent.mkdir(parents=True)
+    durations.write_text(json.dumps(dict.fromkeys(CASES, seconds)))
+    (tmp_path / "died").touch()
+    (tmp_path / "counting.py").write_text(
+        "from conformance.session.pool.pool import WorkerPool\n"
+        "start = WorkerPool._start\n"
+        "def counted(self, session):\n"
+        f"    with open({str(started)!r}, 'a') as file: file.write('x')\n"
+        "    start(self, session)\n"
+        "WorkerPool._start = counted\n"
+    )
+    places = {
+        "PYTHONPATH": f"{tmp_path}:{ROOT}",
+        "PYTEST_PLUGINS": "counting",
+        "UEVT_CACHE": str(tmp_path / "cache"),
+        "UEVT_DIED": str(tmp_path / "died"),
+    }
+    drill(tmp_path / "out", "dies_once.py", option, code=0, **places)
+    assert len(started.read_text()) == number
+    assert outcomes(tmp_path / "out") == CASES
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group(KERNEL)("--kernel", action="append", default=[], metavar="K", help=about)
     about = "only cases with EXPR in their ids, such as 'write or status'"
     group(CASES)("-k", dest="keyword", metavar="EXPR", action=_Once, help=about)
-    about = "number of guests (default: as cores and memory allow)"
+    about = "number of guests (default: as many as help, and cores and memory allow)"
     group(CASES)("-n", "--guests", type=int, metavar="N", help=about)
     about = "run without --patch as well, and compare"
     group(VERDICT)("--against", choices=["base"], help=about)

@@ -221,7 +221,8 @@ def _words(arguments: Namespace, kernel: str | None, out: str | None) -> list[st
         options.append(f"-k{arguments.keyword}")
     options += words(replaced(arguments, out=out))
     # The running kernel is one guest; another number is refused by the session.
-    if arguments.guests or not arguments.here:
-        guests = arguments.guests or guests_that_fit(arguments.flavour)
-        options.append(f"--guests={guests}")
+    if arguments.guests:
+        options.append(f"--guests={arguments.guests}")
+    elif not arguments.here:
+        options.append(f"--most-guests={guests_that_fit(arguments.flavour)}")
     return options

@@ -60,6 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add = group.addoption
     add("--kernel", metavar="K", help="a kernel of the catalog (6.12), or `model` (self-check)")
     add("--guests", type=int, metavar="N", help="run cases in N processes, each with a guest")
+    add("--most-guests", type=int, metavar="N", help="as --guests, or fewer if cases are short")
     # pytest's help shows one group.
     declare(lambda _: add)
 
@@ -114,7 +115,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(listing, _SELECTION)
     if _CONTROLLER not in config.stash:
         return
-    controller, number = config.stash[_CONTROLLER], config.option.guests
+    controller, option = config.stash[_CONTROLLER], config.option
+    number = option.guests or option.most_guests
     config.pluginmanager.register(controller, CONTROLLER)
     selection = CaseSelection(controller.target, controller.history, controller.note_selection)
     config.pluginmanager.register(selection, _SELECTION)
@@ -132,7 +134,13 @@ def pytest_configure(config: pytest.Config) -> None:
         return _run_cases(config, selection, worker)
 
     pool = WorkerPool(
-        config, controller, number, prepare, prelaunch, lambda: _prepare_machines(controller.target)
+        config,
+        controller,
+        number,
+        prepare,
+        prelaunch,
+        lambda: _prepare_machines(controller.target),
+        as_needed=option.guests is None,
     )
     config.pluginmanager.register(pool, POOL)
 

@@ -22,6 +22,7 @@ from typing import NoReturn
 import pytest
 
 from conformance.session.controller.controller import Controller
+from conformance.session.ordering import UNKNOWN_S
 from conformance.session.pool.prelaunch import Prelaunch
 from conformance.session.pool.worker_process import (
     CaseDone,
@@ -34,6 +35,7 @@ from conformance.session.pool.worker_process import (
     serve,
     start,
 )
+from conformance.session.selection import case_and_id, case_of
 from conformance.session.worker.case_hooks import CaseHooks
 
 # The name this plugin is registered by.
@@ -43,6 +45,8 @@ NAME = "uevt-spread"
 _SILENT_S = 1800.0
 # Seconds, with KVM, for final probes and the end of the guests; for a worker to end after SIGTERM.
 _SHUTDOWN_S = 60.0
+# Seconds of cases, with KVM, that are worth another guest: while it starts, others run as many.
+_WORTH_A_GUEST_S = 0.2
 _TERM_S = 5.0
 # Workers in a row that may end without a finished case.
 _MAX_EARLY_EXITS = 3
@@ -72,8 +76,9 @@ class _WorkerProcess:
 class WorkerPool:
     """Plugin that runs the cases of a session in ``number`` workers.
 
-    ``prepare`` turns a forked process into the worker of a name.  ``prelaunch`` boots guests, and
-    ``meanwhile`` prepares what all workers need, while cases are collected.
+    With ``as_needed`` that is the most: few or short cases get fewer.  ``prepare`` turns a forked
+    process into the worker of a name.  ``prelaunch`` boots guests, and ``meanwhile`` prepares what
+    all workers need, while cases are collected.
     """
 
     def __init__(
@@ -84,17 +89,21 @@ class WorkerPool:
         prepare: Callable[[str], CaseHooks],
         prelaunch: Prelaunch,
         meanwhile: Callable[[], None],
+        *,
+        as_needed: bool = False,
     ) -> None:
         self._config = config
         self._controller = controller
         self._prelaunch = prelaunch
         self._meanwhile = threading.Thread(target=meanwhile)
         self._number = number
+        self._as_needed = as_needed
         self._prepare = prepare
         self._processes: list[_WorkerProcess] = []
         self._started = 0
         # Node ids of the cases; the indexes of unassigned ones, and of all that have not ended.
         self._ids: tuple[str, ...] = ()
+        self._seconds: list[float] = []
         self._queue: deque[int] = deque()
         self._unfinished: set[int] = set()
         self._early_exits = 0
@@ -120,20 +129,19 @@ class WorkerPool:
         if session.testsfailed:
             raise session.Interrupted(f"{session.testsfailed} errors during collection")
         self._ids = tuple(item.nodeid for item in session.items)
+        self._seconds = [*map(self._duration, session.items)]
         self._queue.extend(range(len(self._ids)))
         self._unfinished.update(self._queue)
         # No other thread may run during a fork.
         self._meanwhile.join()
         try:
-            for number in range(len(self._unfinished), self._number):
+            for number in range(self._useful(), self._number):
                 self._prelaunch.end(worker_name(number))
             while self._unfinished:
                 # A worker without cases may have waited for those that another left.
                 for process in self._processes:
                     self._assign(process)
-                while self._queue and len(self._processes) < min(
-                    self._number, len(self._unfinished)
-                ):
+                while self._queue and len(self._processes) < self._useful():
                     self._start(session)
                 self._wait_for_messages()
                 if session.shouldfail:
@@ -155,6 +163,26 @@ class WorkerPool:
     def pytest_unconfigure(self) -> None:
         """End the guests of workers that were never forked."""
         self._prelaunch.end_all()
+
+    def _duration(self, item: pytest.Item) -> float:
+        """Seconds of a case, as far as they are known."""
+        if case_of(item) is None:
+            return UNKNOWN_S
+        return self._controller.history.seconds.get(case_and_id(item)[1], UNKNOWN_S)
+
+    def _useful(self) -> int:
+        """How many workers shorten what is left of the run."""
+        number = min(self._number, len(self._unfinished))
+        if not self._as_needed or len(self._processes) == self._number:
+            return number
+        seconds = sum(self._seconds[index] for index in self._unfinished)
+        return min(number, max(1, int(seconds / (_WORTH_A_GUEST_S * self._slowness))))
+
+    @property
+    def _slowness(self) -> float:
+        """Of guests, against those with KVM."""
+        accelerator = self._controller.target.accelerator
+        return 1.0 if accelerator is None else accelerator.slowness
 
     def _start(self, session: pytest.Session) -> None:
         name = worker_name(self._started)
@@ -248,8 +276,7 @@ class WorkerPool:
         for process in self._processes:
             with suppress(OSError):
                 process.connection.send(None)
-        accelerator = self._controller.target.accelerator
-        seconds = _SHUTDOWN_S * (1.0 if accelerator is None else accelerator.slowness)
+        seconds = _SHUTDOWN_S * self._slowness
         limit = time.monotonic() + seconds
         while self._processes and time.monotonic() < limit:
             self._wait_for_messages(limit)
