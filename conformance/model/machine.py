@@ -276,11 +276,15 @@ def _distinct_pending(world: World, kinds: Kinds, names: frozenset[str] | None) 
     """The indexes of pending work of some kinds, without duplicates."""
     if not world.pending:
         return []
-    counts = Counter(each for each in reversed(world.pending) if isinstance(each, kinds))
+    counts = Counter(
+        each
+        for each in reversed(world.pending)
+        if isinstance(each, kinds) and scope.concerns(world, each, names)
+    )
     return [
         world.pending.index(each)
         for each, count in counts.items()
-        if scope.concerns(world, each, count, names)
+        if not scope.keeps_the_event(world, each, count)
     ]
 
 

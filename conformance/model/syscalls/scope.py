@@ -38,20 +38,21 @@ def event_names(world: World, operation: ops.Operation) -> frozenset[str] | None
         return frozenset()
 
 
-def concerns(world: World, pending: Transition, count: int, names: frozenset[str] | None) -> bool:
-    """Whether work that is pending ``count`` times may change an answer about events of some names.
-
-    Without names: about any event.
-    """
-    if not isinstance(pending, (Release, Remove)):
+def concerns(world: World, pending: Transition, names: frozenset[str] | None) -> bool:
+    """Whether pending work may change an answer about events of some names, or None for any."""
+    if names is None or not isinstance(pending, (Release, Remove)):
         return True
     event = world.table.find(pending.event)
-    if event is None:
-        return True
-    if isinstance(pending, Release) and event.references > count:
-        # The event stays referenced, whenever this reference is dropped.
-        return False
-    return names is None or event.name in names
+    return event is None or event.name in names
+
+
+def keeps_the_event(world: World, pending: Transition, count: int) -> bool:
+    """Whether work drops references, pending ``count`` times, of an event that has others.
+
+    The event stays referenced, whenever this reference is dropped.
+    """
+    event = world.table.find(pending.event) if isinstance(pending, Release) else None
+    return event is not None and event.references > count
 
 
 def _is_crowded(world: World) -> bool:
