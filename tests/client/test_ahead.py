@@ -14,7 +14,7 @@ from conformance.client.tracefs import ROOT
 from conformance.model.answers import Answer
 from conformance.model.machine import Model
 from conformance.ops import race, tasks
-from tests.cases.variants import PROFILE, Attempt, Outcome, Variant, client
+from tests.cases.variants import PROFILE, Attempt, Variant, client, honest
 from tests.runner.liar import Lie, lies, tell
 
 OPEN = ops.Open("p1", 3, "user_events_data", 0)
@@ -60,14 +60,12 @@ def test_only_an_answer_without_freedom_is_predicted(
     assert only_observation(operation, allowed) == predicted
 
 
-def test_programs_are_the_same_in_fewer_batches(
-    variants: list[Variant], recorded: dict[str, Outcome]
-) -> None:
+def test_programs_are_the_same_in_fewer_batches(variants: list[Variant]) -> None:
     batches = steps = 0
     for variant in random.Random(6_12).sample(variants, 300):
         executor = Batches()
         outcome = Attempt(executor, ahead=True).run(variant)
-        plain = recorded[variant.id]
+        plain = honest(variant)
         assert (variant.id, outcome.raised) == (variant.id, plain.raised)
         assert outcome.lockstep.program == plain.lockstep.program
         assert outcome.lockstep.mismatches == []
@@ -76,13 +74,11 @@ def test_programs_are_the_same_in_fewer_batches(
     assert batches < steps / 5
 
 
-def test_wrong_answers_are_found_at_their_steps(
-    variants: list[Variant], recorded: dict[str, Outcome]
-) -> None:
+def test_wrong_answers_are_found_at_their_steps(variants: list[Variant]) -> None:
     chosen = [each for each in variants if each.id.startswith(("unregister.", "status.used"))]
     misled = 0
     for variant in chosen:
-        told: list[Lie] = list(lies(recorded[variant.id].lockstep.steps))
+        told: list[Lie] = list(lies(honest(variant).lockstep.steps))
         for lie in random.Random(variant.id).sample(told, min(8, len(told))):
             outcome = tell(variant, lie, ahead=True)
             assert outcome.lockstep.mismatches[0].number == lie.step, (variant.id, lie)
