@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -94,11 +95,17 @@ def test_several_workers_find_what_one_finds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "seconds", "number"),
-    [("--most-guests=4", 0.01, 1), ("--most-guests=4", 0.05, 2), ("--guests=4", 0.01, 4)],
+    ("options", "seconds", "number"),
+    [
+        ("--most-guests=4", 0.01, 1),
+        ("--most-guests=4", 0.05, 2),
+        ("--most-guests=4 --repeat=5", 0.01, 2),
+        ("--most-guests=4", math.inf, 4),
+        ("--guests=4", 0.01, 4),
+    ],
 )
 def test_short_cases_get_fewer_workers(
-    tmp_path: Path, option: str, seconds: float, number: int
+    tmp_path: Path, options: str, seconds: float, number: int
 ) -> None:
     """Nine cases have taken so many seconds each."""
     started, durations = tmp_path / "started", tmp_path / "cache/durations/model.json"
@@ -119,7 +126,7 @@ def test_short_cases_get_fewer_workers(
         "UEVT_CACHE": str(tmp_path / "cache"),
         "UEVT_DIED": str(tmp_path / "died"),
     }
-    drill(tmp_path / "out", "dies_once.py", option, code=0, **places)
+    drill(tmp_path / "out", "dies_once.py", *options.split(), code=0, **places)
     assert len(started.read_text()) == number
     assert outcomes(tmp_path / "out") == CASES
 
@@ -129,6 +136,7 @@ def test_short_cases_get_fewer_workers(
     [
         (("-k", "drill.nobody", "--guests", "2"), "nothing selected"),
         (("--guests", "0"), "--guests needs a number"),
+        (("--most-guests", "0"), "--most-guests needs a number"),
         (("-n", "2"), "give --guests N"),
         (("-p", "no:uevt-spread", "--guests", "2"), "leave out -p no:uevt-spread"),
     ],

@@ -52,7 +52,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group(KERNEL)("--kernel", action="append", default=[], metavar="K", help=about)
     about = "only cases with EXPR in their ids, such as 'write or status'"
     group(CASES)("-k", dest="keyword", metavar="EXPR", action=_Once, help=about)
-    about = "number of guests (default: as many as help, and cores and memory allow)"
+    about = "number of guests (default: as cores and memory allow, fewer for a short run)"
     group(CASES)("-n", "--guests", type=int, metavar="N", help=about)
     about = "run without --patch as well, and compare"
     group(VERDICT)("--against", choices=["base"], help=about)
@@ -72,12 +72,13 @@ def _run(arguments: argparse.Namespace) -> int:
     """
     # Sessions run in the checkout.
     make_absolute(arguments)
+    arguments.kernel = list(dict.fromkeys(arguments.kernel))
     if arguments.resume is not None and len(arguments.kernel) <= 1:
         arguments = _resumed(arguments)
     apply_defaults(arguments)
     if arguments.keyword is not None and not arguments.keyword.strip():
         raise UserMistake("-k is empty", "give a part of a case id, or leave out -k for all cases")
-    kernels: list[str] = list(dict.fromkeys(arguments.kernel))
+    kernels: list[str] = arguments.kernel
     own = [name for name in ("image", "tree", "here") if getattr(arguments, name) is not None]
     if not kernels and not own:
         which = "--kernel 6.12, --kernel model, --tree DIR, --image FILE or --here"

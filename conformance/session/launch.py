@@ -65,7 +65,6 @@ def run_here(arguments: Namespace, kernel: str | None, out: str | None) -> int:
         os.execve(sys.executable, [sys.executable, *_SESSION, *words], environment)
     os.environ.clear()
     os.environ.update(environment)
-    sys.dont_write_bytecode = False
     # Imported late: other commands do not need pytest.
     from conformance.session.__main__ import main
 

@@ -152,10 +152,11 @@ def _check(config: pytest.Config) -> None:
         raise UserMistake(why, "unset PYTHONOPTIMIZE, and leave out -O")
     if getattr(config.option, "numprocesses", None):
         raise UserMistake("xdist cannot distribute cases", "leave out -n, and give --guests N")
-    if config.option.guests is not None and config.option.guests < 1:
-        raise UserMistake(
-            "--guests needs a number, 1 or more", "leave it out to run in this process"
-        )
+    for option in ("--guests", "--most-guests"):
+        number = config.getoption(option)
+        if number is not None and number < 1:
+            what = f"{option} needs a number, 1 or more"
+            raise UserMistake(what, "leave it out to run in this process")
     for name in (CONTROLLER, _SELECTION, _CASE_HOOKS, POOL):
         if config.pluginmanager.is_blocked(name):
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")

@@ -25,8 +25,9 @@ WORDS = (
 def options(*words: str, resume: Path | None = None) -> Namespace:
     """The options of a command line."""
     names = (
-        *("kernel", "image", "modules", "tree", "ref", "abi", "flavour", "tier", "isolation"),
-        *("repeat", "shuffle", "out", "exit_style", "fail_on", "ktap", "frozen", "shard"),
+        *("kernel", "image", "modules", "tree", "here", "ref", "abi", "flavour", "tier"),
+        *("isolation", "repeat", "shuffle", "out", "exit_style", "fail_on", "ktap", "frozen"),
+        "shard",
     )
     found = Namespace(**dict.fromkeys(names), keyword="", force=False, require=False)
     for name in ("patch", "config", "module", "append", "only"):
@@ -105,6 +106,14 @@ def test_run_resumes_in_its_directory(run: Path, name: str) -> None:
     setattr(given, name, True)
     with pytest.raises(ReportError, match=f"--resume and --{name} exclude each other"):
         recall_options(given)
+
+
+def test_run_of_the_running_kernel_is_recalled(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "journal.jsonl") as journal:
+        journal.begin(head(asked=("--here", "--tier=full")))
+    given = options(resume=tmp_path)
+    recall_options(given)
+    assert (given.here, given.tier, given.kernel) == (True, "full", None)
 
 
 def test_empty_directory_needs_a_kernel(run: Path) -> None:

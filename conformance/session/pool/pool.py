@@ -21,6 +21,7 @@ from typing import NoReturn
 
 import pytest
 
+from conformance.cases.case import Isolation
 from conformance.session.controller.controller import Controller
 from conformance.session.ordering import UNKNOWN_S
 from conformance.session.pool.prelaunch import Prelaunch
@@ -45,8 +46,8 @@ NAME = "uevt-spread"
 _SILENT_S = 1800.0
 # Seconds, with KVM, for final probes and the end of the guests; for a worker to end after SIGTERM.
 _SHUTDOWN_S = 60.0
-# Seconds of cases, with KVM, that are worth another guest: while it starts, others run as many.
-_WORTH_A_GUEST_S = 0.2
+# Seconds that the start of another guest takes with KVM.
+_START_S = 0.2
 _TERM_S = 5.0
 # Workers in a row that may end without a finished case.
 _MAX_EARLY_EXITS = 3
@@ -76,7 +77,7 @@ class _WorkerProcess:
 class WorkerPool:
     """Plugin that runs the cases of a session in ``number`` workers.
 
-    With ``as_needed`` that is the most: few or short cases get fewer.  ``prepare`` turns a forked
+    With ``as_needed`` that is the limit: short cases get fewer workers.  ``prepare`` turns a forked
     process into the worker of a name.  ``prelaunch`` boots guests, and ``meanwhile`` prepares what
     all workers need, while cases are collected.
     """
@@ -165,10 +166,16 @@ class WorkerPool:
         self._prelaunch.end_all()
 
     def _duration(self, item: pytest.Item) -> float:
-        """Seconds of a case, as far as they are known."""
+        """Seconds that a case takes in this run, as far as they are known."""
         if case_of(item) is None:
             return UNKNOWN_S
-        return self._controller.history.seconds.get(case_and_id(item)[1], UNKNOWN_S)
+        case, name = case_and_id(item)
+        seconds = self._controller.history.seconds.get(name, UNKNOWN_S)
+        option = self._config.option
+        if option.isolation == "case" or case.isolation is Isolation.FATAL:
+            # It ends its guest.
+            seconds += self._seconds_to_start
+        return seconds * (option.repeat or 1)
 
     def _useful(self) -> int:
         """How many workers shorten what is left of the run."""
@@ -176,7 +183,13 @@ class WorkerPool:
         if not self._as_needed or len(self._processes) == self._number:
             return number
         seconds = sum(self._seconds[index] for index in self._unfinished)
-        return min(number, max(1, int(seconds / (_WORTH_A_GUEST_S * self._slowness))))
+        # Durations are read from a file, and may be infinite.
+        return min(number, max(1, int(min(number, seconds / self._seconds_to_start))))
+
+    @property
+    def _seconds_to_start(self) -> float:
+        """What another guest takes; while it starts, others run cases."""
+        return _START_S * self._slowness
 
     @property
     def _slowness(self) -> float:

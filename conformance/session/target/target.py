@@ -55,6 +55,7 @@ _NOT_HERE = (
     "modules",
     "module",
     "guests",
+    "most_guests",
     "against",
 )
 # Options that name the kernel; a run has one of them.
@@ -188,10 +189,9 @@ def _check_running_kernel(options: Namespace) -> None:
     """Refuse what changes a kernel, or needs several of it."""
     for name in _NOT_HERE:
         if getattr(options, name, None):
-            raise UserMistake(
-                f"--{name} and --here exclude each other: the running kernel is judged as it is",
-                f"leave out --{name}",
-            )
+            option = f"--{name.replace('_', '-')}"
+            what = f"{option} and --here exclude each other: the running kernel is judged as it is"
+            raise UserMistake(what, f"leave out {option}")
     if options.isolation == "case":
         what = "--isolation case boots a guest for every case, and --here boots none"
         raise UserMistake(what, "leave out --isolation")
