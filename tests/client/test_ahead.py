@@ -78,8 +78,8 @@ def test_wrong_answers_are_found_at_their_steps(variants: list[Variant]) -> None
     chosen = [each for each in variants if each.id.startswith(("unregister.", "status.used"))]
     misled = 0
     for variant in chosen:
-        told: list[Lie] = list(lies(honest(variant).lockstep.steps))
-        for lie in random.Random(variant.id).sample(told, min(8, len(told))):
+        wrong: list[Lie] = list(lies(honest(variant).lockstep.steps))
+        for lie in random.Random(variant.id).sample(wrong, min(8, len(wrong))):
             outcome = tell(variant, lie, ahead=True)
             assert outcome.lockstep.mismatches[0].number == lie.step, (variant.id, lie)
             if outcome.lockstep.misled:
