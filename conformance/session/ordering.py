@@ -20,9 +20,9 @@ Item = TypeVar("Item")
 
 #: Assumed duration of a case that never ran, in seconds.
 UNKNOWN_S = 0.05
-# Seconds to restore another guest.  A longer case that ends its guest runs early, so that no worker
-# waits for it at the end.
-_RENEWAL = 1.0
+#: Seconds to restore another guest without KVM.  A longer case that ends its guest runs early, so
+#: that no worker waits for it at the end.
+RENEWAL_S = 1.0
 _SHARED = (Isolation.GLOBAL, Isolation.FATAL)
 
 
@@ -37,6 +37,10 @@ class CaseHistory:
     seconds: Mapping[str, float]
     ended: Sequence[str] = ()
     suspects: Sequence[str] = ()
+
+    def duration(self, case_id: str) -> float:
+        """Seconds of a case, assumed for one that never ran."""
+        return self.seconds.get(case_id, UNKNOWN_S)
 
 
 class Durations:
@@ -82,8 +86,8 @@ def ordered(
         suspected = case_id in last
         if seed is not None:
             return suspected, (0, False), False, False, 0.0
-        seconds = history.seconds.get(case_id, UNKNOWN_S)
-        ending = case.isolation is Isolation.FATAL and seconds < _RENEWAL
+        seconds = history.duration(case_id)
+        ending = case.isolation is Isolation.FATAL and seconds < RENEWAL_S
         return suspected, case.guest, ending, case.isolation not in _SHARED, -seconds
 
     order = sorted((item for item in found if case_of(item)[1] not in gone), key=key)

@@ -23,7 +23,7 @@ import pytest
 
 from conformance.cases.case import Isolation
 from conformance.session.controller.controller import Controller
-from conformance.session.ordering import UNKNOWN_S
+from conformance.session.ordering import RENEWAL_S
 from conformance.session.pool.prelaunch import Prelaunch
 from conformance.session.pool.worker_process import (
     CaseDone,
@@ -36,8 +36,9 @@ from conformance.session.pool.worker_process import (
     serve,
     start,
 )
-from conformance.session.selection import case_and_id, case_of
+from conformance.session.selection import case_id, case_of
 from conformance.session.worker.case_hooks import CaseHooks
+from vm.qemu.accelerator import TCG
 
 # The name this plugin is registered by.
 NAME = "uevt-spread"
@@ -46,8 +47,6 @@ NAME = "uevt-spread"
 _SILENT_S = 1800.0
 # Seconds, with KVM, for final probes and the end of the guests; for a worker to end after SIGTERM.
 _SHUTDOWN_S = 60.0
-# Seconds that the start of another guest takes with KVM.
-_START_S = 0.2
 _TERM_S = 5.0
 # Workers in a row that may end without a finished case.
 _MAX_EARLY_EXITS = 3
@@ -167,14 +166,12 @@ class WorkerPool:
 
     def _duration(self, item: pytest.Item) -> float:
         """Seconds that a case takes in this run, as far as they are known."""
-        if case_of(item) is None:
-            return UNKNOWN_S
-        case, name = case_and_id(item)
-        seconds = self._controller.history.seconds.get(name, UNKNOWN_S)
-        option = self._config.option
-        if option.isolation == "case" or case.isolation is Isolation.FATAL:
-            # It ends its guest.
-            seconds += self._seconds_to_start
+        case, option = case_of(item), self._config.option
+        name = item.nodeid if case is None else case_id(case, item)
+        seconds = self._controller.history.duration(name)
+        ends = case is not None and case.isolation is Isolation.FATAL
+        if ends or option.isolation == "case":
+            seconds += self._renewal
         return seconds * (option.repeat or 1)
 
     def _useful(self) -> int:
@@ -184,12 +181,12 @@ class WorkerPool:
             return number
         seconds = sum(self._seconds[index] for index in self._unfinished)
         # Durations are read from a file, and may be infinite.
-        return min(number, max(1, int(min(number, seconds / self._seconds_to_start))))
+        return min(number, max(1, int(min(number, seconds / self._renewal))))
 
     @property
-    def _seconds_to_start(self) -> float:
-        """What another guest takes; while it starts, others run cases."""
-        return _START_S * self._slowness
+    def _renewal(self) -> float:
+        """Seconds that another guest takes to start; the others run cases meanwhile."""
+        return RENEWAL_S * self._slowness / TCG.slowness
 
     @property
     def _slowness(self) -> float:
