@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from host.errors import DeadlineExpired
 
@@ -11,8 +12,7 @@ from host.errors import DeadlineExpired
 _NAP_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(Struct, frozen=True):
     """`seconds` from its creation, on the monotonic clock.
 
     `what` names the awaited event, `basis` says how the number of seconds came about.

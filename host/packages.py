@@ -6,9 +6,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 TABLE = Path(__file__).with_name("packages.txt")
 
@@ -21,8 +22,7 @@ MANAGERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A program on PATH, or a C header; `packages` are its packages in the order of MANAGERS."""
 
     name: str

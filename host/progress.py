@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TextIO
+
+from msgspec import Struct
 
 from host.deadline import Deadline
 
@@ -17,8 +18,7 @@ RATE_S = 10.0
 _PREFIX = "uevt: "
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One report of a preparation.
 
     `done` and `expected` count objects while compiling, or `unit` (`expected` is an estimate, None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 FRAGMENTS = Path(__file__).parent / "config"
 
@@ -20,8 +21,7 @@ _UNSET = re.compile(r"# (CONFIG_\w+) is not set")
 NOT_SET = "n"
 
 
-@dataclass(frozen=True, slots=True)
-class LostOption:
+class LostOption(Struct, frozen=True):
     """A wanted option and its result; `became` is None if the kernel does not know it."""
 
     name: str

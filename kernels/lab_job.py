@@ -15,10 +15,11 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from host.arch import ARCH
 from host.deadline import Deadline
@@ -42,8 +43,7 @@ _MODULES = "name a tar archive of lib/modules/RELEASE"
 _Kind = TypeVar("_Kind")
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(Struct, frozen=True):
     """A file of a job: its URL or path, and its digest if the job has one."""
 
     name: str
@@ -51,8 +51,7 @@ class Artifact:
     sha256: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LabJob:
+class LabJob(Struct, frozen=True):
     """The part of a job definition that concerns this suite; ``others`` are the ids of other tests.
 
     ``timeout_s`` is for download and run together.

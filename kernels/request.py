@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from host.files import read_given
 from host.progress import Progress, Step, silent
@@ -25,8 +27,7 @@ _LONGEST = 100
 _DIGITS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A kernel, with patches, configuration fragments and a flavour.
 
     It is a kernel of the catalog by name, or a directory of the user: the working tree, or the

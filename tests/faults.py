@@ -9,9 +9,10 @@ import os
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 from conformance.results.outcome import Blame, Outcome
 
@@ -37,8 +38,7 @@ class Part(StrEnum):
     SNAPSHOT = "snapshot"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """A fault.
 
     ``stands`` are results that the hit case may end with, besides its undisturbed one; ``first``

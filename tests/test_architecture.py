@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("host", "kernels", "vm", "conformance")
@@ -36,8 +36,7 @@ MODEL = (
 MOST_FLOORS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(Struct, frozen=True):
     """One import statement of one module."""
 
     importer: str

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.results import kernel_config
 from conformance.results.case_result import CaseResult

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from conformance.report.matrix.findings import read_findings
 from conformance.results.summary import Summary
@@ -35,8 +36,7 @@ _CLAIM = re.compile(r"(`[^`]+`(?:, `[^`]+`)*) on (all|\d[\w.-]*(?:, \d[\w.-]*)*)
 _PASSED = {"PASS", "XFAIL"}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A statement, its cases, the kernels on which they passed, and a note."""
 
     line: int

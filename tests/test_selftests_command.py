@@ -8,12 +8,12 @@ import re
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, cast
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.cases.discovery import all_cases
 from conformance.cli import selftests

@@ -7,9 +7,10 @@ import re
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from host.deadline import Deadline
 from vm.agent.channel import ChannelEnded

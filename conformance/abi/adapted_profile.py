@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from msgspec import field
 
 from conformance.abi.profile import Profile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdaptedProfile(Profile):
-    """A profile that records which of its ``measured`` switches are read."""
+class AdaptedProfile(Profile, frozen=True, eq=False, kw_only=True):
+    """A profile that records which of its ``measured`` switches are read, in ``used``."""
 
     measured: frozenset[str]
-    used: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
+    used: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, profile: Profile, measured: frozenset[str]) -> AdaptedProfile:
         """A profile with the same switches that records which of ``measured`` are read."""
-        same = {each.name: getattr(profile, each.name) for each in fields(Profile)}
+        same = {name: getattr(profile, name) for name in Profile.__struct_fields__}
         return cls(**same, measured=measured)
 
     def has(self, switch: str) -> bool:
         """Whether a dated behaviour applies.  Raises KeyError for an unknown switch."""
         if switch in self.measured:
             self.used.add(switch)
-        # Not super(): dataclass() makes a new class for the slots.
-        return Profile.has(self, switch)
+        return super().has(switch)

@@ -6,7 +6,7 @@ Source: kernel/trace/trace_events_user.c, functions named with each table; uncha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 # strndup_user() limit of user_events_ioctl_reg() and _del(), in bytes with the NUL.
 MAX_EVENT_DESC = 512
@@ -23,8 +23,7 @@ MULTI_SYSTEM = "user_events_multi"
 PREFIX = "u:"
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarType:
+class ScalarType(Struct, frozen=True):
     """A type by its exact text: size in bytes and printf conversion."""
 
     size: int

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.abi.switch import Kind, Switch
 from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES
@@ -57,8 +59,7 @@ class ProfileError(ValueError):
     """A text that is not a profile; the message shows the valid forms."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Release:
+class Release(Struct, frozen=True, order=True):
     """A kernel release as numbers; a suffix (``-rc2``, ``+``) is not compared."""
 
     major: int
@@ -85,8 +86,7 @@ class Release:
         return f"{self.major}.{self.minor}" + (f".{self.sublevel}" if self.sublevel else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """The release of a named profile, and the switches that differ from it."""
 
     release: Release
@@ -136,8 +136,7 @@ NAMED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """The behaviours that a kernel is judged by."""
 
     name: str

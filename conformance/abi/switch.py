@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 
 class Kind(StrEnum):
@@ -14,8 +15,7 @@ class Kind(StrEnum):
     BASE = "base"
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Struct, frozen=True):
     """One dated behaviour.
 
     ``since`` is the first mainline release as (major, minor), or None if no release has the

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _CODES = {1: "<B", 2: "<H", 4: "<I", 8: "<Q"}
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """An unsigned member of a structure: offset and size in bytes."""
 
     name: str
@@ -21,8 +21,7 @@ class Member:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """A structure in memory; ``size`` in bytes."""
 
     name: str

@@ -11,8 +11,9 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from conformance.abi.switches import BY_NAME
 
@@ -33,8 +34,7 @@ class ConditionError(ValueError):
     """An invalid ``when``; the message names the part."""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelContext:
+class KernelContext(Struct, frozen=True):
     """What a condition compares.
 
     ``release`` is the booted release (``6.12.117``), ``profile`` the ABI that the kernel is judged
@@ -48,8 +48,7 @@ class KernelContext:
     switches: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """One comparison."""
 
     subject: str
@@ -75,8 +74,7 @@ class Comparison:
         return f"{self.subject} {self.sign} {self.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """Comparisons that must all be true."""
 
     comparisons: tuple[Comparison, ...]

@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.allowed_reports.condition import Condition, ConditionError, KernelContext
 from conformance.results.case_result import CASE_ID, Report
@@ -40,8 +42,7 @@ _EITHER = ("fingerprint", "pattern")
 _NEVER = CRASHES | {ReportKind.OUT_OF_MEMORY}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One rule; ``fingerprint`` "" and ``pattern`` None match every report of the kind."""
 
     kind: str
@@ -68,8 +69,7 @@ class Rule:
         return f"{self.reason} [{self.url}] until {self.expires}"
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(Struct, frozen=True):
     """All rules of a suite."""
 
     rules: tuple[Rule, ...] = ()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 import pytest
+from msgspec import Struct
 
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile, in_range
@@ -109,8 +109,7 @@ _OPTION = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """The declaration of a case.
 
     ``spec`` is the kernel function that decides; ``doc`` is file@tag, and what the documentation
@@ -221,8 +220,7 @@ def surface(
     return Surface(name, {"spec": spec, "doc": doc, **defaults})
 
 
-@dataclass(frozen=True, slots=True)
-class Surface:
+class Surface(Struct, frozen=True):
     """Declare test functions as cases of one surface: ``@case`` or ``@case(tier="full", …)``."""
 
     name: str

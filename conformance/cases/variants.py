@@ -2,15 +2,15 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
 from conformance.cases.discovery import case_modules
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """A case with one row of its tables."""
 
     id: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from types import FunctionType
 from typing import Any
+
+from msgspec import Struct
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.cases.case import Case, Tier
@@ -26,8 +27,7 @@ from kernels.errors import UserMistake
 from kernels.store.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A case with the ids of its selected variants (its own id if it has none), and its place."""
 
     case: Case

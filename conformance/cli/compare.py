@@ -6,9 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from conformance.cli.output import print_json
 from conformance.report.compare.compare import Comparison, Options, compare
@@ -30,8 +31,7 @@ from kernels import kconfig
 _MOST_RUNS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One kernel: the run to compare, and other runs of the same build."""
 
     path: Path

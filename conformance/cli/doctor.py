@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from dataclasses import asdict, dataclass
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from conformance.cli.output import print_json
 from conformance.results.exit_codes import Ending, exit_code
@@ -26,8 +28,7 @@ _MIB = 1 << 20
 _KERNEL = "6.12"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One requirement; ``hint`` says how to meet it."""
 
     what: str

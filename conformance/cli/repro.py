@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from conformance.abi.profile import Profile, ProfileError, in_range, profile_for
 from conformance.cases.case import Case

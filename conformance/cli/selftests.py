@@ -7,9 +7,10 @@ import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from conformance.cli import one_kernel
 from conformance.cli.output import print_json
@@ -33,8 +34,7 @@ from vm.errors import VmError
 _PAGE = "docs/selftests.md"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """An upstream test, and the results of our cases about the same."""
 
     ran: Ran

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance import ops
 from conformance.client.addresses import BUFFER, PAGE, STRUCT
@@ -13,8 +14,7 @@ from conformance.ops import Observation
 _SO_ATTACH_BPF = 50
 
 
-@dataclass(frozen=True, slots=True)
-class LogBuffer:
+class LogBuffer(Struct, frozen=True):
     """Buffer of the verifier's log."""
 
     level: int = 1
@@ -22,8 +22,7 @@ class LogBuffer:
     address: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """Result of BPF_PROG_LOAD."""
 
     loaded: Observation
@@ -35,8 +34,7 @@ class Program:
         return self.loaded.errno
 
 
-@dataclass(frozen=True, slots=True)
-class SocketPair:
+class SocketPair(Struct, frozen=True):
     """Two connected sockets."""
 
     process: Process

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import mmap
 import os
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from conformance import ops
 from conformance.abi.profile import Profile
@@ -28,8 +29,7 @@ from conformance.ops import Observation
 PENDING_WORK_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """An enable word: its process, address and size in bytes."""
 
     process: Caller

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance import ops
 from conformance.abi import uapi
@@ -21,8 +22,7 @@ from conformance.ops import Observation
 _UNSET = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(Struct, frozen=True):
     """Result of DIAG_IOCSREG: observation, write index and enable word.
 
     Before 6.4 there is no word, and ``place`` is the status_index or status_bit.

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance import ops
 from conformance.client.executor import Executor
@@ -32,8 +34,7 @@ _CREATES = (ops.Fork, Clone)
 _MOST_AHEAD = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One performed operation: allowed answers, observation, differences.
 
     ``waited_s`` is the time in seconds until an eventual answer, None for a single try.

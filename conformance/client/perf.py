@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance import ops
 from conformance.abi import perf
@@ -19,8 +20,7 @@ TID = perf.PERF_SAMPLE_TID
 REGS = perf.PERF_SAMPLE_REGS_INTR
 
 
-@dataclass(frozen=True, slots=True)
-class PerfAttr:
+class PerfAttr(Struct, frozen=True):
     """Members of struct perf_event_attr."""
 
     period: int = 1
@@ -57,8 +57,7 @@ class PerfAttr:
 COUNTING = PerfAttr(period=0, sample_type=0)
 
 
-@dataclass(frozen=True, slots=True)
-class Ring:
+class Ring(Struct, frozen=True):
     """A mapped ring buffer: observation of mmap(2), address, number of pages."""
 
     process: Caller

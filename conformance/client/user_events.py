@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TypeVar
 
 from conformance import ops
@@ -18,8 +17,7 @@ from conformance.ops import Observation
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Event(Registration):
+class Event(Registration, frozen=True):
     """An event: the result of its registration, and the data file that it went through."""
 
     ue: UserEvents

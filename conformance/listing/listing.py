@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from conformance import ops
 from conformance.abi.uapi import Layout
@@ -54,8 +55,7 @@ _NO_ANSWER = "?"
 _NOTABLE_S = 0.5
 
 
-@dataclass(slots=True)
-class _Line:
+class _Line(Struct):
     step: Step
     text: str
     remark: str = ""

@@ -7,7 +7,8 @@ user_events that is read for the first time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from conformance.ops import Observation
 from conformance.ops.race import conforms
@@ -22,16 +23,15 @@ UNREADABLE = "not readable"
 Memory = Mapping[tuple[str, int], bytes | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """One allowed answer to an operation.
 
     ``value`` None means that the number is not compared.  ``memory`` is the content of watched
     ranges afterwards, None for unreadable memory.  ``example`` is what the model answers when it
     acts as a kernel.  ``counted`` results of a race need only be among those in ``data``.
-    ``reason`` says what the caller did wrong; it is not compared.  ``bug`` is the known bug of the
-    kernel that alone explains the answer: memory of the line ``freed`` is freed while it is shown,
-    and FREED stands for it in ``data``.
+    ``reason`` says what the caller did wrong.  ``bug`` is the known bug of the kernel that alone
+    explains the answer: memory of the line ``freed`` is freed while it is shown, and FREED stands
+    for it in ``data``.
     """
 
     value: int | None
@@ -40,13 +40,12 @@ class Answer:
     memory: Memory = field(default_factory=dict)
     example: bytes | None = None
     counted: bool = False
-    reason: str = field(default="", compare=False)
+    reason: str = ""
     bug: str = ""
     freed: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A field in which an observation is not allowed; both sides as text."""
 
     field: str

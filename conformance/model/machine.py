@@ -9,8 +9,10 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance import ops
 from conformance.abi.profile import Profile
@@ -36,8 +38,7 @@ Kinds = tuple[type[Transition], ...]
 Learned = TypeVar("Learned")
 
 
-@dataclass(slots=True)
-class _Candidate:
+class _Candidate(Struct):
     """A state after an operation, and its answer."""
 
     answer: Answer
@@ -324,7 +325,7 @@ def _forget_ids(worlds: Sequence[World]) -> None:
 def _distinct(answers: list[Answer]) -> list[Answer]:
     kept: list[Answer] = []
     for answer in answers:
-        if answer not in kept:
+        if not any(replace(answer, reason=each.reason) == each for each in kept):
             kept.append(answer)
     return kept
 

@@ -6,7 +6,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from conformance.ops.calls import FILE_LIMIT, Call, path_in, sys_call
@@ -27,8 +26,7 @@ NOTHING_RECORDED = b"no allocation was recorded\n"
 RECORDS_LOST = b"records were lost\n"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordAllocations(Operation):
+class RecordAllocations(Operation, frozen=True):
     """Make an instance of tracefs at ``path``, which records allocations from now on."""
 
     path: str
@@ -42,8 +40,7 @@ class RecordAllocations(Operation):
         return [sys_call("mkdir", path_in(self.path), 0o755), *_switched(self.path, b"1")]
 
 
-@dataclass(frozen=True, slots=True)
-class Unfreed(Operation):
+class Unfreed(Operation, frozen=True):
     """Read which allocations of user_events are not freed since ``RecordAllocations``.
 
     The data has a line for each function, with the number of its allocations.  The ``last`` time

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from conformance.ops.calls import Call, sys_call
 from conformance.ops.operation import Operation, Resources
 
 
-@dataclass(frozen=True, slots=True)
-class Bpf(Operation):
+class Bpf(Operation, frozen=True):
     """bpf(2) with ``size`` bytes of attributes at ``address``.
 
     With a ``slot`` the result is a descriptor that is kept there, and the value is 0.

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.abi.bpf import PSEUDO_MAP_FD, Helper
 from conformance.ops.bpf_opcodes import (
@@ -27,8 +29,7 @@ from conformance.ops.bpf_opcodes import (
 INSTRUCTION_SIZE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(Struct, frozen=True):
     """One struct bpf_insn; ``target`` and ``slot`` are resolved to ``off`` and ``imm`` later."""
 
     code: int
@@ -53,8 +54,7 @@ class Instruction:
         return cls(code, registers & 0xF, registers >> 4, off, imm)
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """A jump target; it has no encoding."""
 
     name: str

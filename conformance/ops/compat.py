@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
 
 from conformance.ops.c_text import request
 from conformance.ops.calls import MAP_FIXED_NOREPLACE, Call, buffer, fd, sys_call_32
@@ -12,8 +11,7 @@ from conformance.ops.operation import Operation
 _ENTRY = "/* int $0x80: */ "
 
 
-@dataclass(frozen=True, slots=True)
-class Ioctl32(Operation):
+class Ioctl32(Operation, frozen=True):
     """ioctl(2) of a 32-bit task."""
 
     slot: int
@@ -27,8 +25,7 @@ class Ioctl32(Operation):
         return [sys_call_32("ioctl", fd(self.slot), self.request, self.argument)]
 
 
-@dataclass(frozen=True, slots=True)
-class Read32(Operation):
+class Read32(Operation, frozen=True):
     """read(2) of a 32-bit task."""
 
     slot: int
@@ -41,8 +38,7 @@ class Read32(Operation):
         return [sys_call_32("read", fd(self.slot), buffer(self.count), self.count)]
 
 
-@dataclass(frozen=True, slots=True)
-class Write32(Operation):
+class Write32(Operation, frozen=True):
     """write(2) of a 32-bit task."""
 
     slot: int
@@ -56,8 +52,7 @@ class Write32(Operation):
         return [sys_call_32("write", fd(self.slot), self.address, self.count)]
 
 
-@dataclass(frozen=True, slots=True)
-class Writev32(Operation):
+class Writev32(Operation, frozen=True):
     """writev(2) of a 32-bit task: ``count`` iovecs of 8 bytes each at ``address``."""
 
     slot: int
@@ -71,8 +66,7 @@ class Writev32(Operation):
         return [sys_call_32("writev", fd(self.slot), self.address, self.count)]
 
 
-@dataclass(frozen=True, slots=True)
-class Mmap32(Operation):
+class Mmap32(Operation, frozen=True):
     """mmap2(2) of a descriptor by a 32-bit task; ``offset`` in bytes."""
 
     address: int

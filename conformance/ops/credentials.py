@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
 
@@ -73,16 +72,14 @@ def _names(capabilities: int) -> str:
     return flag_names(capabilities, names, "none")
 
 
-@dataclass(frozen=True, slots=True)
-class Irreversible(Operation):
+class Irreversible(Operation, frozen=True):
     """An operation that changes the credentials or the namespaces of its process for good."""
 
     irreversible: ClassVar[bool] = True
     changes_guest: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
-class Become(Irreversible):
+class Become(Irreversible, frozen=True):
     """Become another user with a group and supplementary groups.
 
     ``keep`` keeps the permitted capabilities (PR_SET_KEEPCAPS), none of them effective.
@@ -112,8 +109,7 @@ class Become(Irreversible):
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Capset(Irreversible):
+class Capset(Irreversible, frozen=True):
     """capset(2): permitted and effective capabilities as bits; none are inheritable."""
 
     permitted: int
@@ -129,8 +125,7 @@ class Capset(Irreversible):
         return [sys_call("capset", bytes_in(header), bytes_in(low + high))]
 
 
-@dataclass(frozen=True, slots=True)
-class NoNewPrivileges(Irreversible):
+class NoNewPrivileges(Irreversible, frozen=True):
     """prctl(PR_SET_NO_NEW_PRIVS)."""
 
     def c_text(self) -> str:
@@ -140,8 +135,7 @@ class NoNewPrivileges(Irreversible):
         return [sys_call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)]
 
 
-@dataclass(frozen=True, slots=True)
-class Seccomp(Irreversible):
+class Seccomp(Irreversible, frozen=True):
     """seccomp(2): a filter that makes some system calls fail with ``errno``."""
 
     refused: tuple[str, ...]
@@ -174,8 +168,7 @@ def _filter(refused: tuple[str, ...], number: int) -> Iterator[tuple[int, int, i
     yield (_RETURN, 0, 0, _ERRNO | number)
 
 
-@dataclass(frozen=True, slots=True)
-class Unshare(Irreversible):
+class Unshare(Irreversible, frozen=True):
     """unshare(2): CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID (for future children)."""
 
     flags: int
@@ -187,8 +180,7 @@ class Unshare(Irreversible):
         return [sys_call("unshare", self.flags)]
 
 
-@dataclass(frozen=True, slots=True)
-class Chroot(Irreversible):
+class Chroot(Irreversible, frozen=True):
     """chroot(2)."""
 
     path: str
@@ -200,8 +192,7 @@ class Chroot(Irreversible):
         return [sys_call("chroot", path_in(self.path))]
 
 
-@dataclass(frozen=True, slots=True)
-class Mount(Irreversible):
+class Mount(Irreversible, frozen=True):
     """mount(2) in the mount namespace of the process; ``options`` are the file system's."""
 
     source: str
@@ -222,8 +213,7 @@ class Mount(Irreversible):
         return [sys_call("mount", source, target, kind, self.flags, options)]
 
 
-@dataclass(frozen=True, slots=True)
-class Umount(Irreversible):
+class Umount(Irreversible, frozen=True):
     """umount2(2) with MNT_DETACH."""
 
     target: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from dataclasses import dataclass
 from typing import ClassVar
 
 from conformance.ops.c_text import open_flags, request
@@ -12,8 +11,7 @@ from conformance.ops.calls import AT_FDCWD, Call, fd, path_in, sys_call
 from conformance.ops.operation import Operation, Resources
 
 
-@dataclass(frozen=True, slots=True)
-class Open(Operation):
+class Open(Operation, frozen=True):
     """openat(2) of an absolute path into ``slot``; ``flags`` as in fcntl.h."""
 
     slot: int
@@ -32,8 +30,7 @@ class Open(Operation):
         resources.slots.add(self.slot)
 
 
-@dataclass(frozen=True, slots=True)
-class Close(Operation):
+class Close(Operation, frozen=True):
     """close(2)."""
 
     slot: int
@@ -48,8 +45,7 @@ class Close(Operation):
         resources.slots.discard(self.slot)
 
 
-@dataclass(frozen=True, slots=True)
-class Dup(Operation):
+class Dup(Operation, frozen=True):
     """dup(2) of ``slot`` into ``new_slot``: the same open file description."""
 
     slot: int
@@ -65,8 +61,7 @@ class Dup(Operation):
         resources.slots.add(self.new_slot)
 
 
-@dataclass(frozen=True, slots=True)
-class StoreDescriptor(Operation):
+class StoreDescriptor(Operation, frozen=True):
     """Write the number of a descriptor, an int, to ``address``.
 
     The kernel chooses the number, so memory that holds it cannot be compared.
@@ -82,8 +77,7 @@ class StoreDescriptor(Operation):
         return [["put_fd", self.address, self.slot]]
 
 
-@dataclass(frozen=True, slots=True)
-class Ioctl(Operation):
+class Ioctl(Operation, frozen=True):
     """ioctl(2) with a 64-bit argument, most often an address."""
 
     slot: int
@@ -98,8 +92,7 @@ class Ioctl(Operation):
         return [sys_call("ioctl", fd(self.slot), self.request, self.argument)]
 
 
-@dataclass(frozen=True, slots=True)
-class IoctlDescriptor(Operation):
+class IoctlDescriptor(Operation, frozen=True):
     """ioctl(2) whose argument is the number of another descriptor."""
 
     slot: int
@@ -113,8 +106,7 @@ class IoctlDescriptor(Operation):
         return [sys_call("ioctl", fd(self.slot), self.request, fd(self.argument_slot))]
 
 
-@dataclass(frozen=True, slots=True)
-class Lseek(Operation):
+class Lseek(Operation, frozen=True):
     """lseek(2)."""
 
     slot: int

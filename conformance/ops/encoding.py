@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from conformance.ops import (
     allocations,
@@ -55,7 +56,7 @@ def decode_operation(data: Mapping[str, Any]) -> Operation:
 def _record(kind: Any, data: Mapping[str, Any]) -> Any:
     hints = _hints(kind)
     try:
-        values = {each.name: _value(hints[each.name], data[each.name]) for each in fields(kind)}
+        values = {name: _value(hints[name], data[name]) for name in kind.__struct_fields__}
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"not a {kind.__name__}: {error!r}") from error
     return kind(**values)
@@ -71,7 +72,7 @@ def _value(kind: Any, data: Any) -> Any:
         return bytes.fromhex(data["hex"])
     if issubclass(kind, Operation):
         return decode_operation(data)
-    if is_dataclass(kind):
+    if issubclass(kind, Struct):
         return _record(kind, data)
     if not isinstance(data, str if issubclass(kind, str) else kind) and not issubclass(kind, Enum):
         raise TypeError(f"{data!r:.40} is no {kind.__name__}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import stat
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from conformance.ops.calls import STRUCT_PAGE, Call, buffer, fd, path_in, sys_call
@@ -20,8 +19,7 @@ _DIRECTORY_BUFFER = 1 << 16
 _DIRENT = struct.Struct("<QqHB")
 
 
-@dataclass(frozen=True, slots=True)
-class Mknod(Operation):
+class Mknod(Operation, frozen=True):
     """mknod(2) of an empty regular file, mode 0600."""
 
     path: str
@@ -34,8 +32,7 @@ class Mknod(Operation):
         return [sys_call("mknod", path_in(self.path), stat.S_IFREG | 0o600, 0)]
 
 
-@dataclass(frozen=True, slots=True)
-class Mkdir(Operation):
+class Mkdir(Operation, frozen=True):
     """mkdir(2), mode 0755."""
 
     path: str
@@ -48,8 +45,7 @@ class Mkdir(Operation):
         return [sys_call("mkdir", path_in(self.path), 0o755)]
 
 
-@dataclass(frozen=True, slots=True)
-class Chmod(Operation):
+class Chmod(Operation, frozen=True):
     """chmod(2)."""
 
     path: str
@@ -63,8 +59,7 @@ class Chmod(Operation):
         return [sys_call("chmod", path_in(self.path), self.mode)]
 
 
-@dataclass(frozen=True, slots=True)
-class Chown(Operation):
+class Chown(Operation, frozen=True):
     """chown(2); -1 leaves user or group as it is."""
 
     path: str
@@ -79,8 +74,7 @@ class Chown(Operation):
         return [sys_call("chown", path_in(self.path), self.uid, self.gid)]
 
 
-@dataclass(frozen=True, slots=True)
-class Ownership(Operation):
+class Ownership(Operation, frozen=True):
     """stat(2): user and group of a path as the text ``uid:gid``."""
 
     path: str
@@ -98,8 +92,7 @@ class Ownership(Operation):
         return value, b"%d:%d" % struct.unpack("<II", status[_STAT_OWNER])
 
 
-@dataclass(frozen=True, slots=True)
-class Getdents(Operation):
+class Getdents(Operation, frozen=True):
     """getdents64(2) of a directory, once: the names that begin with ``prefix``, sorted."""
 
     slot: int

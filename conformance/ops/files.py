@@ -7,7 +7,6 @@ import re
 import shlex
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from conformance.ops.c_text import literal, open_flags
@@ -27,8 +26,7 @@ _COUNTER = re.compile(rb"^(\w+):? +(\d{1,18})\b", re.MULTILINE)
 _PINS = (b"acquired", b"released")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFile(Operation):
+class ReadFile(Operation, frozen=True):
     """Open a file, read it to its end, close it; ``view`` says what of it is compared.
 
     ``prefix`` begins the names of the program's own events (View.OWN).  ``sizes`` are the payload
@@ -56,8 +54,7 @@ class ReadFile(Operation):
         return file_views.read(self.view, text, self.prefix, self.sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class KernelMemory(Operation):
+class KernelMemory(Operation, frozen=True):
     """Read how much memory the kernel cannot reclaim: its slabs and pinned pages, in kB.
 
     The value is not compared.  Source: Documentation/filesystems/proc.rst, mm/vmstat.c.
@@ -76,8 +73,7 @@ class KernelMemory(Operation):
         return numbers.get(b"SUnreclaim", 0) + 4 * (acquired - released), None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteFile(Operation):
+class WriteFile(Operation, frozen=True):
     """Open a file with ``flags``, give ``data`` to one write(2), close it."""
 
     path: str
@@ -97,8 +93,7 @@ class WriteFile(Operation):
         return [["spill", self.path, self.data.hex(), self.flags]]
 
 
-@dataclass(frozen=True, slots=True)
-class WritePid(Operation):
+class WritePid(Operation, frozen=True):
     """Open a file with ``flags``, give the process's own pid to one write(2), close it.
 
     As ``echo $$`` of a shell does; the value, a number of digits, is not compared.
@@ -116,8 +111,7 @@ class WritePid(Operation):
         return [["spill_pid", self.path, self.flags]]
 
 
-@dataclass(frozen=True, slots=True)
-class Stat(Operation):
+class Stat(Operation, frozen=True):
     """stat(2); the value is st_mode & 0o7777."""
 
     path: str
@@ -142,8 +136,7 @@ def stat_calls(path: str, page: int) -> list[Call]:
     return [map_page(page), sys_call("stat", path_in(path), page), ["peek", page, STAT_SIZE]]
 
 
-@dataclass(frozen=True, slots=True)
-class MakeDirectory(Operation):
+class MakeDirectory(Operation, frozen=True):
     """mkdir(2) of an absolute path with mode 0755, in tracefs."""
 
     path: str
@@ -156,8 +149,7 @@ class MakeDirectory(Operation):
         return [sys_call("mkdir", path_in(self.path), 0o755)]
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveDirectory(Operation):
+class RemoveDirectory(Operation, frozen=True):
     """rmdir(2)."""
 
     path: str

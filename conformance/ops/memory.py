@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from conformance.ops.c_text import literal, protection
@@ -28,8 +27,7 @@ _MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
 _STAT_LENGTH = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Store(Operation):
+class Store(Operation, frozen=True):
     """Write ``data`` to ``address``; EFAULT stands for the fatal signal."""
 
     address: int
@@ -42,8 +40,7 @@ class Store(Operation):
         return [["poke", self.address, self.data.hex()]]
 
 
-@dataclass(frozen=True, slots=True)
-class StoreNumber(Operation):
+class StoreNumber(Operation, frozen=True):
     """Write the number that a text file shows to ``address``, in 8 bytes.
 
     For numbers that the kernel chooses, such as the id of an event: a program uses them
@@ -61,8 +58,7 @@ class StoreNumber(Operation):
         return [["number", self.path, self.address]]
 
 
-@dataclass(frozen=True, slots=True)
-class Load(Operation):
+class Load(Operation, frozen=True):
     """Read ``length`` bytes at ``address``; EFAULT stands for the fatal signal."""
 
     address: int
@@ -75,8 +71,7 @@ class Load(Operation):
         return [["peek", self.address, self.length]]
 
 
-@dataclass(frozen=True, slots=True)
-class Mmap(Operation):
+class Mmap(Operation, frozen=True):
     """mmap(2) at a fixed address that must be free; ``slot`` None is anonymous memory."""
 
     address: int
@@ -105,8 +100,7 @@ class Mmap(Operation):
         resources.ranges.append((self.address, self.length))
 
 
-@dataclass(frozen=True, slots=True)
-class MapDevice(Operation):
+class MapDevice(Operation, frozen=True):
     """mmap(2) of a page of a device at a fixed address that must be free.
 
     get_user_pages() does not find such a page (VM_PFNMAP).  Programs do not access it: that would
@@ -139,8 +133,7 @@ class MapDevice(Operation):
         resources.ranges.append((self.address, mmap.PAGESIZE))
 
 
-@dataclass(frozen=True, slots=True)
-class MinorFaults(Operation):
+class MinorFaults(Operation, frozen=True):
     """The page faults of the process so far that needed no I/O (proc(5): minflt); not compared."""
 
     def c_text(self) -> str:
@@ -155,8 +148,7 @@ class MinorFaults(Operation):
         return 0, fields[7]
 
 
-@dataclass(frozen=True, slots=True)
-class Munmap(Operation):
+class Munmap(Operation, frozen=True):
     """munmap(2)."""
 
     address: int
@@ -169,8 +161,7 @@ class Munmap(Operation):
         return [sys_call("munmap", self.address, self.length)]
 
 
-@dataclass(frozen=True, slots=True)
-class Mprotect(Operation):
+class Mprotect(Operation, frozen=True):
     """mprotect(2)."""
 
     address: int
@@ -185,8 +176,7 @@ class Mprotect(Operation):
         return [sys_call("mprotect", self.address, self.length, self.protection)]
 
 
-@dataclass(frozen=True, slots=True)
-class Mremap(Operation):
+class Mremap(Operation, frozen=True):
     """mremap(2): move pages to a free address; the old range is unmapped.  Bytes."""
 
     address: int
@@ -207,8 +197,7 @@ class Mremap(Operation):
         resources.ranges.append((self.new_address, self.length))
 
 
-@dataclass(frozen=True, slots=True)
-class Discard(Operation):
+class Discard(Operation, frozen=True):
     """madvise(2) with MADV_DONTNEED; bytes."""
 
     address: int
@@ -221,8 +210,7 @@ class Discard(Operation):
         return [sys_call("madvise", self.address, self.length, mmap.MADV_DONTNEED)]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFile(Operation):
+class MemoryFile(Operation, frozen=True):
     """memfd_create(2) into ``slot``: an empty file."""
 
     slot: int
@@ -237,8 +225,7 @@ class MemoryFile(Operation):
         resources.slots.add(self.slot)
 
 
-@dataclass(frozen=True, slots=True)
-class Truncate(Operation):
+class Truncate(Operation, frozen=True):
     """ftruncate(2) of a memory file to ``length`` bytes, a multiple of the page size."""
 
     slot: int

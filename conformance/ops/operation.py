@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
 from enum import Enum
 from errno import errorcode
-from functools import cache
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
 
 from conformance.ops.calls import Call
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The agent's reply to one call: return value, error number (0 for none), bytes read."""
 
     value: int
@@ -21,16 +20,14 @@ class Reply:
     data: bytes | None = None
 
 
-@dataclass(slots=True)
-class Resources:
+class Resources(Struct):
     """Open slots and mapped ranges (address, length in bytes) that a process must give back."""
 
     slots: set[int] = field(default_factory=set)
     ranges: list[tuple[int, int]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One system call, or a short fixed sequence of them, by the process ``actor``."""
 
     actor: str
@@ -70,13 +67,7 @@ class Operation:
 
 
 def _encoded_fields(value: Any) -> dict[str, Any]:
-    kind: Any = type(value)
-    return {name: _encoded(getattr(value, name)) for name in _field_names(kind)}
-
-
-@cache
-def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind))
+    return {name: _encoded(getattr(value, name)) for name in value.__struct_fields__}
 
 
 def _encoded(value: Any) -> Any:
@@ -98,8 +89,7 @@ def error_name(number: int) -> str:
     return errorcode.get(number, f"errno {number}")
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """What the kernel answered: the value, the name of the error, and the bytes read.
 
     ``value`` is -1 when ``errno`` is set; ``errno`` is "" on success, else a name such as
@@ -123,8 +113,7 @@ class Observation:
         return (self.data or b"").decode("utf-8", "surrogateescape")
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     """A range of an actor's memory that is compared after every operation; bytes."""
 
     actor: str

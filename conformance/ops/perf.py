@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
@@ -12,8 +11,7 @@ from conformance.ops.decoding import perf_ring
 from conformance.ops.operation import Operation, Reply, Resources
 
 
-@dataclass(frozen=True, slots=True)
-class PerfEventOpen(Operation):
+class PerfEventOpen(Operation, frozen=True):
     """perf_event_open(2) of the perf_event_attr at ``address`` into ``slot``.
 
     ``pid`` 0 is the caller and -1 every process; ``cpu`` -1 is every CPU.
@@ -38,8 +36,7 @@ class PerfEventOpen(Operation):
         resources.slots.add(self.slot)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRing(Operation):
+class ReadRing(Operation, frozen=True):
     """Read ``length`` bytes of a perf ring buffer mapped at ``address``.
 
     They are compared as the text of ``perf_ring``; ``sample_type`` says what samples hold.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from conformance.ops.calls import Call, bytes_in, sys_call
 from conformance.ops.operation import Operation
 
 
-@dataclass(frozen=True, slots=True)
-class Spawn(Operation):
+class Spawn(Operation, frozen=True):
     """Start a root process ``actor`` without descriptors or mappings of a program."""
 
     def c_text(self) -> str:
@@ -22,8 +22,7 @@ class Spawn(Operation):
         return [["spawn", self.actor]]
 
 
-@dataclass(frozen=True, slots=True)
-class Fork(Operation):
+class Fork(Operation, frozen=True):
     """fork(2): ``child`` is a copy of ``actor``; the value, a pid, is not compared."""
 
     child: str
@@ -38,8 +37,7 @@ class Fork(Operation):
         return replace(self, child=name(self.child))
 
 
-@dataclass(frozen=True, slots=True)
-class Exit(Operation):
+class Exit(Operation, frozen=True):
     """_exit(2); the process is reaped before the next operation."""
 
     status: int = 0
@@ -51,8 +49,7 @@ class Exit(Operation):
         return [["exit", self.status]]
 
 
-@dataclass(frozen=True, slots=True)
-class Setuid(Operation):
+class Setuid(Operation, frozen=True):
     """Become user and group ``uid`` for good, without capabilities."""
 
     uid: int
@@ -71,8 +68,7 @@ class Setuid(Operation):
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Pin(Operation):
+class Pin(Operation, frozen=True):
     """sched_setaffinity(2): run on ``cpu`` only."""
 
     cpu: int
@@ -86,8 +82,7 @@ class Pin(Operation):
         return [sys_call("sched_setaffinity", 0, len(mask), bytes_in(mask))]
 
 
-@dataclass(frozen=True, slots=True)
-class Fifo(Operation):
+class Fifo(Operation, frozen=True):
     """sched_setscheduler(2): run before the kernel workers of the CPU, which wait meanwhile."""
 
     irreversible: ClassVar[bool] = True

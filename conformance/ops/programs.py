@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
@@ -28,8 +27,7 @@ class Tracer(StrEnum):
     PERF = "perf"
 
 
-@dataclass(frozen=True, slots=True)
-class RunProgram(Operation):
+class RunProgram(Operation, frozen=True):
     """Run ``line`` with sh(1), among the programs of the host; the value is its exit code.
 
     ``attach`` is what programs that it starts, and that go on, attach to ``event``; ``detach`` what

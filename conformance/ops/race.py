@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from errno import errorcode
 from itertools import count
+
+from msgspec import Struct
 
 from conformance.ops.calls import Call
 from conformance.ops.operation import Operation, Reply
@@ -21,8 +22,7 @@ OTHERS = "others"
 Tally = Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(Struct, frozen=True):
     """What one task does: all its steps in order, ``passes`` times.
 
     A step is a system call or ``Add``.  With one pass it may also be ``Clone`` and, at the end,
@@ -50,8 +50,7 @@ class Track:
         return Track(name(self.actor), tuple(s.renamed(name) for s in self.steps), self.passes)
 
 
-@dataclass(frozen=True, slots=True)
-class Race(Operation):
+class Race(Operation, frozen=True):
     """Tasks of one driver, ``actor`` among them, start their tracks at the same moment.
 
     The race ends when all tracks have ended.
@@ -76,8 +75,7 @@ class Race(Operation):
         return Race(name(self.actor), tuple(track.renamed(name) for track in self.tracks))
 
 
-@dataclass(frozen=True, slots=True)
-class Add(Operation):
+class Add(Operation, frozen=True):
     """Add to the four bytes at ``address`` atomically, ``times`` times; only a step of a race."""
 
     address: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import struct
-from dataclasses import dataclass
 
 from conformance.ops.calls import ANSWER_PAGE, STRUCT_PAGE, Call, fd, map_page, sys_call
 from conformance.ops.operation import Operation, Resources
@@ -16,8 +15,7 @@ _IOVEC, _BYTE, _CONTROL = _MESSAGE + 64, _MESSAGE + 96, _MESSAGE + 128
 _CONTROL_LENGTH, _PASSED = 24, _CONTROL + 16
 
 
-@dataclass(frozen=True, slots=True)
-class Socketpair(Operation):
+class Socketpair(Operation, frozen=True):
     """socketpair(2) of non-blocking AF_UNIX datagram sockets."""
 
     slot: int
@@ -40,8 +38,7 @@ class Socketpair(Operation):
         resources.slots |= {self.slot, self.other_slot}
 
 
-@dataclass(frozen=True, slots=True)
-class Setsockopt(Operation):
+class Setsockopt(Operation, frozen=True):
     """setsockopt(2) with ``length`` bytes at ``address``."""
 
     slot: int
@@ -59,8 +56,7 @@ class Setsockopt(Operation):
         return [sys_call("setsockopt", fd(self.slot), self.level, self.option, *value)]
 
 
-@dataclass(frozen=True, slots=True)
-class SendDescriptor(Operation):
+class SendDescriptor(Operation, frozen=True):
     """sendmsg(2) of one byte and the descriptor ``passed`` (SCM_RIGHTS)."""
 
     slot: int
@@ -77,8 +73,7 @@ class SendDescriptor(Operation):
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiveDescriptor(Operation):
+class ReceiveDescriptor(Operation, frozen=True):
     """recvmsg(2) of one byte and a descriptor into ``new_slot``, with MSG_CMSG_CLOEXEC."""
 
     slot: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 AT_FDCWD = -100
 _AT_REMOVEDIR = 0x200
@@ -126,8 +127,7 @@ _AT_FORMS: Mapping[str, tuple[str, tuple[int, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """What programs of one machine depend on.
 
     `audit` is its AUDIT_ARCH_* (include/uapi/linux/audit.h); `stat_size`, `stat_mode` and

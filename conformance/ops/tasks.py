@@ -11,8 +11,9 @@ import fcntl
 import resource
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from conformance.ops.c_text import flag_names
 from conformance.ops.calls import Call, bytes_in, fd, sys_call
@@ -40,8 +41,7 @@ CLONE_FLAGS = {
 _HARD_LIMIT = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnDriver(Spawn):
+class SpawnDriver(Spawn, frozen=True):
     """Start a process that drives tasks and has never run another program.
 
     A process that has registered once keeps a list of enablers, though an empty one, and its
@@ -49,8 +49,7 @@ class SpawnDriver(Spawn):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Clone(Operation):
+class Clone(Operation, frozen=True):
     """clone(2) with ``flags``: a task ``child``; the value, a thread id, is not compared.
 
     With CLONE_VFORK the actor performs nothing until its child has exited or called execve.
@@ -74,8 +73,7 @@ class Clone(Operation):
         return replace(self, actor=name(self.actor), child=name(self.child))
 
 
-@dataclass(frozen=True, slots=True)
-class Exec(Operation):
+class Exec(Operation, frozen=True):
     """execve(2) of ``path``, or of a program that continues as this actor with fresh memory.
 
     It keeps the descriptors of ``KeepOverExec``.  The value is not compared.
@@ -90,8 +88,7 @@ class Exec(Operation):
         return [["exec", self.path]]
 
 
-@dataclass(frozen=True, slots=True)
-class ExitTask(Operation):
+class ExitTask(Operation, frozen=True):
     """exit(2) of this task only, not of its process; reaped before the next operation."""
 
     status: int = 0
@@ -103,8 +100,7 @@ class ExitTask(Operation):
         return [["exit_task", self.status]]
 
 
-@dataclass(frozen=True, slots=True)
-class Die(Operation):
+class Die(Operation, frozen=True):
     """SIGKILL from outside to the process of a task; reaped before the next operation."""
 
     def c_text(self) -> str:
@@ -114,8 +110,7 @@ class Die(Operation):
         return [["die"]]
 
 
-@dataclass(frozen=True, slots=True)
-class KeepOverExec(Operation):
+class KeepOverExec(Operation, frozen=True):
     """fcntl(2): clear FD_CLOEXEC, which every descriptor is opened with."""
 
     slot: int
@@ -127,8 +122,7 @@ class KeepOverExec(Operation):
         return [sys_call("fcntl", fd(self.slot), fcntl.F_SETFD, 0)]
 
 
-@dataclass(frozen=True, slots=True)
-class LimitDescriptors(Operation):
+class LimitDescriptors(Operation, frozen=True):
     """setrlimit(2) of the soft RLIMIT_NOFILE."""
 
     most: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from conformance.ops.calls import FILE_LIMIT, Call, buffer, fd, sys_call
 from conformance.ops.decoding import file_views, trace_page
@@ -14,8 +13,7 @@ from conformance.ops.operation import Operation, Reply
 _LONGEST_NUMBER = 40
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPipe(Operation):
+class ReadPipe(Operation, frozen=True):
     """read(2) of at most ``count`` bytes of trace_pipe, compared as View.RECORDS.
 
     ``sizes`` as in ``ReadFile``.
@@ -39,8 +37,7 @@ class ReadPipe(Operation):
         return file_views.read(View.RECORDS, text, sizes=self.sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPage(Operation):
+class ReadPage(Operation, frozen=True):
     """read(2) of a page of trace_pipe_raw, compared as the text of ``trace_page``.
 
     ``id_path`` is the `id` file of the event whose records are of interest; ``sizes`` are the

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from conformance.ops.calls import Call, buffer, fd, sys_call
 from conformance.ops.operation import Operation
 
 
-@dataclass(frozen=True, slots=True)
-class Read(Operation):
+class Read(Operation, frozen=True):
     """read(2) of at most ``count`` bytes into a buffer of the agent."""
 
     slot: int
@@ -24,8 +22,7 @@ class Read(Operation):
         return [sys_call("read", fd(self.slot), buffer(self.count), self.count)]
 
 
-@dataclass(frozen=True, slots=True)
-class Write(Operation):
+class Write(Operation, frozen=True):
     """write(2) of ``count`` bytes at ``address``."""
 
     slot: int
@@ -39,8 +36,7 @@ class Write(Operation):
         return [sys_call("write", fd(self.slot), self.address, self.count)]
 
 
-@dataclass(frozen=True, slots=True)
-class Pwrite(Operation):
+class Pwrite(Operation, frozen=True):
     """pwrite64(2)."""
 
     slot: int
@@ -55,8 +51,7 @@ class Pwrite(Operation):
         return [sys_call("pwrite64", fd(self.slot), self.address, self.count, self.offset)]
 
 
-@dataclass(frozen=True, slots=True)
-class Writev(Operation):
+class Writev(Operation, frozen=True):
     """writev(2) with ``count`` iovecs (16 bytes each) at ``address``."""
 
     slot: int
@@ -70,8 +65,7 @@ class Writev(Operation):
         return [sys_call("writev", fd(self.slot), self.address, self.count)]
 
 
-@dataclass(frozen=True, slots=True)
-class Pwritev(Operation):
+class Pwritev(Operation, frozen=True):
     """pwritev(2) with ``count`` iovecs at ``address``."""
 
     slot: int
@@ -88,8 +82,7 @@ class Pwritev(Operation):
         return [sys_call("pwritev", fd(self.slot), self.address, self.count, self.offset, 0)]
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitWrite(Operation):
+class SubmitWrite(Operation, frozen=True):
     """IORING_OP_WRITE, or with ``vector`` IORING_OP_WRITEV, and the wait for its completion.
 
     ``registered`` is IORING_OP_WRITE_FIXED, from memory that is registered before.  ``count``

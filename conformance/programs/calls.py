@@ -7,7 +7,8 @@ import re
 import socket
 import struct
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance import ops
 from conformance.client.tracefs import DATA, ROOT, STATUS
@@ -56,8 +57,7 @@ class NotJudged(Exception):
     """A call that the model cannot judge; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Descriptors:
+class Descriptors(Struct, frozen=True):
     """What the model knows of the caller's descriptors: paths by number, and closed ones.
 
     ``closed_here`` are those that the caller has closed itself, since it exists.

@@ -6,8 +6,9 @@ import itertools
 import os
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from conformance import ops
 from conformance.abi import uapi

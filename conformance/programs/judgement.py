@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from conformance import ops
 from conformance.client.lockstep import Step
@@ -27,8 +28,7 @@ class Verdict(StrEnum):
     DEVIATES = "deviates"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedCall:
+class JudgedCall(Struct, frozen=True):
     """A call of user_events: its steps (stores first), the verdict, why it was refused.
 
     ``subjects`` is what it is about: calls with a common one explain each other.  ``bug`` is the
@@ -48,8 +48,7 @@ class JudgedCall:
         return self.steps[-1]
 
 
-@dataclass(slots=True)
-class SeenEvent:
+class SeenEvent(Struct):
     """An event of the program: how often it was registered and written, and what was read back."""
 
     name: str
@@ -60,8 +59,7 @@ class SeenEvent:
     records: int = 0
 
 
-@dataclass(slots=True)
-class Judgement:
+class Judgement(Struct):
     """The calls, the events by tracepoint, and what could not be judged.
 
     ``calls`` leaves allowed writes out, which may be millions; ``judged`` counts all calls.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.bugs import BUGS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from conformance import ops
 from conformance.abi import uapi
@@ -62,8 +63,7 @@ def bytes_at(memory: Iterable[Memory], address: int, length: int) -> bytes | Non
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(Struct, frozen=True):
     """A range that is compared after a call; ``bits`` are those of a word that the kernel owns."""
 
     watch: ops.Watch

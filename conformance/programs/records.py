@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.abi import perf
 from conformance.abi.grammar import TRACE_ENTRY_SIZE
@@ -20,8 +21,7 @@ _PAGE_HEADER = struct.Struct("<QQ")
 _LOST = struct.Struct("<QQ")
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """A record: the name of its event, and its payload, with padding if it was read back."""
 
     event: str

@@ -10,8 +10,9 @@ import io
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from conformance.cases.discovery import all_cases
 from conformance.report.export.junit import render_junit

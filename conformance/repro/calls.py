@@ -5,8 +5,9 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from conformance import ops
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
@@ -55,8 +56,7 @@ _PARTS: Mapping[str, _Writer] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
+class _Fields(Struct, frozen=True):
     """The fields of a form for one operation."""
 
     each: Operation

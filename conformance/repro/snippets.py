@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 _DIRECTORY = Path(__file__).parent / "c"
 # Each may use those before it.
@@ -46,8 +47,7 @@ CONDITIONS = {
 """What a program has that needs the lines of a snippet between #ifdef and #endif."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(Struct, frozen=True):
     """Functions and macros that belong together."""
 
     name: str

@@ -10,7 +10,8 @@ import re
 import shlex
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.abi.profile import Generation, Profile
 from conformance.ops import tasks
@@ -83,8 +84,7 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(Struct, frozen=True):
     """What the comment at the head of a program says.
 
     ``outlived``: the events of the program outlive it, which is to be shown.  ``file`` is the name

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conformance.results.case_result import CaseResult
 from conformance.results.errors import ReportError
@@ -16,8 +17,7 @@ from host.files import read_given
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """``head`` has kernel, patches, configuration digest, options and revision of the suite.
 
     ``source`` is the stand-alone program, "" if there is none.  Raises ValueError for another

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 from typing import Any
+
+from msgspec import Struct
 
 from conformance.results.json_codec import decode, encode
 from conformance.results.outcome import UNEXPECTED, Blame, Level, Outcome, SkipReason
@@ -39,8 +40,7 @@ _LONGEST_SIDE = 160
 _SIDE_BEFORE = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True):
     """One answer of the kernel that neither the model nor a literal of the case allows.
 
     ``step`` counts the operations of the case from 1; 0 is the case as a whole.  ``field`` is the
@@ -64,8 +64,7 @@ class Mismatch:
         return "{}, {}: allowed {}, observed {}".format(place, self.field, *sides)
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What a reader needs to judge the outcome.
 
     ``steps`` are the program as text, one numbered line for each call; ``model`` the answers that
@@ -90,8 +89,7 @@ class Evidence:
         return f"{self.docs} (decided by {self.spec})" if self.spec else self.docs
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """A report of the kernel on its console.
 
     ``title`` is its first line.  ``fingerprint``, made of ``kind`` and the first of ``frames``, is
@@ -119,8 +117,7 @@ class Which(StrEnum):
     SECOND = "second"
 
 
-@dataclass(frozen=True, slots=True)
-class Rerun:
+class Rerun(Struct, frozen=True):
     """The other result of a case that ran twice; ``of`` says which run gave it."""
 
     outcome: Outcome
@@ -129,8 +126,7 @@ class Rerun:
     of: Which
 
 
-@dataclass(frozen=True, slots=True)
-class CaseResult:
+class CaseResult(Struct, frozen=True):
     """The final result of one case.
 
     ``reason`` is one line for people, for SKIP a ``SkipReason``.  ``adapted`` names the measured

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.results.outcome import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Contradiction:
+class Contradiction(Struct, frozen=True):
     """A dated switch that the kernel contradicts.
 
     ``measured`` is whether the kernel behaves as the switch ``says``; its profile has the opposite.

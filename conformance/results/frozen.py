@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conformance.results.case_result import CASE_ID, CaseResult
 from conformance.results.errors import ReportError
@@ -27,8 +28,7 @@ _DIGEST = re.compile("[0-9a-f]{12}")
 _HINT = "write one with uevt cases --frozen, or name one of docs/frozen"
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenShare:
+class FrozenShare(Struct, frozen=True):
     """How much of a frozen list a run judged.
 
     ``list`` is the version of the suite that it is from, ``sha256`` that of its text, ``listed``
@@ -45,8 +45,7 @@ class FrozenShare:
     other_programs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenList:
+class FrozenList(Struct, frozen=True):
     """The digests of the programs of each case by id, of a version of the suite."""
 
     version: str

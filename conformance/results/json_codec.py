@@ -1,22 +1,21 @@
-"""Dataclasses to JSON and back, with errors that name the place in the document."""
+"""Structs to JSON and back, with errors that name the place in the document."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from msgspec import Struct
+from msgspec.structs import fields
 
 SCHEMA = 1
 """Version of the documents; readers refuse any other."""
 
 _NAMES = {str: "a string", int: "a number", float: "a number", bool: "true or false"}
-_Record = TypeVar("_Record", bound="DataclassInstance")
+_Record = TypeVar("_Record", bound=Struct)
 _hints = cache(get_type_hints)
 
 
@@ -28,18 +27,18 @@ class SchemaError(ValueError):
 
 
 def encode(value: object) -> Any:
-    """``value`` as JSON types: dataclasses as objects, tuples as lists, enums as strings."""
+    """``value`` as JSON types: structs as objects, tuples as lists, enums as strings."""
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, tuple):
         return [encode(each) for each in value]
-    if is_dataclass(value):
-        return {each.name: encode(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Struct):
+        return {name: encode(getattr(value, name)) for name in value.__struct_fields__}
     return value
 
 
 def decode(kind: type[_Record], data: object, where: str) -> _Record:
-    """The dataclass ``kind`` from the output of ``encode``.
+    """The struct ``kind`` from the output of ``encode``.
 
     Unknown keys are ignored, so that later versions of schema 1 may add some; a key may be missing
     if the field has a default.  Raises SchemaError.
@@ -51,7 +50,7 @@ def decode(kind: type[_Record], data: object, where: str) -> _Record:
     for each in fields(kind):
         if each.name in data:
             values[each.name] = _decode(hints[each.name], data[each.name], f"{where}.{each.name}")
-        elif each.default is MISSING:
+        elif each.required:
             raise SchemaError(f"{where}.{each.name}", "is missing")
     try:
         return kind(**values)
@@ -70,7 +69,7 @@ def _decode(kind: Any, value: object, where: str) -> Any:
             raise SchemaError(where, f"expected a list, found {_shown(value)}")
         inner = get_args(kind)[0]
         return tuple(_decode(inner, each, f"{where}[{n}]") for n, each in enumerate(value))
-    if isinstance(kind, type) and is_dataclass(kind):
+    if isinstance(kind, type) and issubclass(kind, Struct):
         return decode(kind, value, where)
     if get_origin(kind) is dict:
         if not isinstance(value, dict):

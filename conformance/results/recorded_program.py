@@ -6,12 +6,12 @@ interprets it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class RecordedMemory:
+
+class RecordedMemory(Struct, frozen=True):
     """Watched memory of an actor after an operation; ``content`` None is not readable."""
 
     actor: str
@@ -19,8 +19,7 @@ class RecordedMemory:
     content: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedAnswer:
+class RecordedAnswer(Struct, frozen=True):
     """An answer that is allowed, or the kernel's.
 
     ``value`` and ``data`` None are not compared; ``counted`` data are those of a race, of which
@@ -34,8 +33,7 @@ class RecordedAnswer:
     counted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedStep:
+class RecordedStep(Struct, frozen=True):
     """One operation, the answers that the model allows, and the kernel's.
 
     ``seen`` is None and ``allowed`` empty for an operation that the kernel did not answer.

@@ -6,9 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from conformance.results.case_result import CaseResult
 from conformance.results.contradiction import Contradiction
@@ -28,8 +30,7 @@ _NO_ENTRY = "is not a journal entry"
 _LONGEST_S = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     functions: Functions | None = None
     shards: tuple[Shard, ...] = ()
 
@@ -41,8 +42,7 @@ class Running(NamedTuple):
     tier: str
 
 
-@dataclass(slots=True)
-class Journal:
+class Journal(Struct):
     """The contents of a journal.
 
     ``results`` are the final results by id, in the order in which the cases ended; ids in ``extra``

@@ -6,8 +6,10 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from conformance.results.case_result import MODULE_SURFACE, CaseResult
 from conformance.results.contradiction import Contradiction
@@ -30,8 +32,7 @@ _OF_A_WHOLE_RUN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PatchFacts:
+class PatchFacts(Struct, frozen=True):
     """A patch of the kernel's source; ``sha256`` is that of its text."""
 
     name: str
@@ -39,8 +40,7 @@ class PatchFacts:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFacts:
+class KernelFacts(Struct, frozen=True):
     """The kernel under test; ``profile`` is the ABI that it is judged by.
 
     ``build`` identifies the build: a digest of everything that went into it, patches included, or
@@ -57,8 +57,7 @@ class KernelFacts:
     patches: tuple[PatchFacts, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunHead:
+class RunHead(Struct, frozen=True, kw_only=True):
     """The facts known before the first case; also the first line of a journal.
 
     ``host`` must have ``accel`` (kvm, tcg or none); ``accel_reason`` says why it was chosen.
@@ -111,8 +110,7 @@ class RunHead:
         return f"{self.command}{tier} -k {case.aftermath_of or case.id.removesuffix('.probe')}"
 
 
-@dataclass(frozen=True, slots=True)
-class Functions:
+class Functions(Struct, frozen=True):
     """How many functions of cases there are, and how many apply to the profile of a run.
 
     ``variants`` are the cases that those make and that -k matches, of both tiers; 0 if unknown.
@@ -123,8 +121,7 @@ class Functions:
     variants: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(Struct, frozen=True):
     """A run that ended, in any way.
 
     A run with fewer results than ``selected`` cases has no verdict.  ``note`` is one line about the
@@ -309,8 +306,7 @@ class RunRecord:
         return record
 
 
-@dataclass(frozen=True, slots=True)
-class _Summary:
+class _Summary(Struct, frozen=True):
     selected: int
     duration_s: float
     note: str
@@ -321,15 +317,13 @@ class _Summary:
     shards: tuple[Shard, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Results:
+class _Results(Struct, frozen=True):
     """The cases of the document of a run."""
 
     cases: tuple[CaseResult, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
+class _Body(Struct, frozen=True):
     """The document of a run without head and cases."""
 
     summary: _Summary

@@ -1,4 +1,4 @@
-"""JSON Schemas of results.json and of the published summaries, made of the dataclasses.
+"""JSON Schemas of results.json and of the published summaries, made of the structs.
 
 ``python -m conformance.results.schema`` writes them to docs/.  A key is required if readers require
 it: one that was added later is not, and unknown keys are allowed, as in every document of schema 1.
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from conformance.results.case_result import CASE_ID, CaseResult
 from conformance.results.contradiction import Contradiction
@@ -95,13 +97,13 @@ def _summary(found: dict[str, Schema]) -> Schema:
 
 
 def _object(kind: Any, found: dict[str, Schema]) -> Schema:
-    """The schema of a dataclass; those of the classes in it are added to ``found``."""
+    """The schema of a struct; those of the classes in it are added to ``found``."""
     hints = get_type_hints(kind)
     properties = {
         each.name: _kind(hints[each.name], found) | _MORE.get((kind.__name__, each.name), {})
         for each in fields(kind)
     }
-    needed = [each.name for each in fields(kind) if each.default is MISSING]
+    needed = [each.name for each in fields(kind) if each.required]
     return {"type": "object", "properties": properties, "required": needed}
 
 
@@ -115,7 +117,7 @@ def _kind(kind: Any, found: dict[str, Schema]) -> Schema:
         return {"type": "array", "items": _kind(get_args(kind)[0], found)}
     if get_origin(kind) is dict:
         return {"type": "object", "additionalProperties": _kind(get_args(kind)[1], found)}
-    if is_dataclass(kind):
+    if issubclass(kind, Struct):
         name = getattr(kind, "__name__", "")
         if name not in found:
             # Entered first: a class may contain itself.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _PART = re.compile(r"(\d+)/(\d+)")
 SEPARATOR = "."
 """Joins the parts of a part: 2/3.1/2 is the first half of 2/3."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(Struct, frozen=True):
     """A part of a selection.
 
     ``part`` is its name, such as 2/3; ``cases`` are the ids of its cases, sorted.  All shards of a

@@ -6,9 +6,10 @@ Reading them takes a tenth of the time of ``results_json.read_results``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from conformance.results.case_result import CaseResult
 from conformance.results.files import reading
@@ -18,8 +19,7 @@ from conformance.results.results_json import read_document
 from conformance.results.run import RunHead, RunRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """The program of a case: its digest and its course, "" if unknown."""
 
     digest: str = ""
@@ -40,8 +40,7 @@ class Program:
         return not second.startswith(first)
 
 
-@dataclass(frozen=True, slots=True)
-class CaseOutcome:
+class CaseOutcome(Struct, frozen=True):
     """Outcome, program and reason of one case."""
 
     outcome: Outcome
@@ -54,8 +53,7 @@ class CaseOutcome:
         return cls(result.outcome, Program(result.digest or "", result.course), result.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class RunOutcomes:
+class RunOutcomes(Struct, frozen=True):
     """The outcomes of one run by case id; ``verdict`` is None for a self-check."""
 
     path: Path

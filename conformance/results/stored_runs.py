@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from conformance.results.directory import COVERAGE, LATEST
 from conformance.results.errors import ReportError
@@ -24,8 +25,7 @@ _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:-rc(\d+))?")
 _NO_CANDIDATE = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Covered:
+class Covered(Struct, frozen=True):
     """How much of one kernel source file a run executed."""
 
     source: str
@@ -41,8 +41,7 @@ class Covered:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A run that was read; ``place`` is its directory as the user named it.
 
     ``options`` are those of its kernel's configuration, empty if unknown.

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.results.errors import ReportError
 from conformance.results.files import read_json
@@ -24,16 +26,14 @@ from host.files import write_atomically
 _DIGITS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCase:
+class RecordedCase(Struct, frozen=True):
     """Outcome of a case and digest of the program that ran."""
 
     outcome: str
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """One run: kernel, ABI it was judged by, revision of the suite, and all cases by id."""
 
     kernel: str

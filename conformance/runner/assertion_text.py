@@ -10,8 +10,9 @@ import linecache
 import textwrap
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _LONGEST = 200
 _EXPECTED = {
@@ -28,8 +29,7 @@ _EXPECTED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FailedAssertion:
+class FailedAssertion(Struct, frozen=True):
     """An assertion that failed.
 
     ``place`` is file:line, ``text`` the source with the values of its variables.  Of a comparison

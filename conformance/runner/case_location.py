@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from dataclasses import replace
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
+
+from msgspec.structs import replace
 
 from conformance.cases.case import declared
 from conformance.results.case_result import CaseResult

@@ -35,9 +35,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from errno import EBUSY
 from typing import Any
+
+from msgspec.structs import replace
 
 from conformance import ops
 from conformance.abi import grammar, rfc_v1, uapi

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from conformance import ops
 from conformance.client import tracefs
@@ -76,8 +77,7 @@ _OWN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A difference from the state before: what, and its text before and after.
 
     ``by_kernel`` is whether the kernel is at fault: it changed what no program reached, or did not

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.results.case_result import Mismatch, Report
 from conformance.results.outcome import Blame, Outcome, SkipReason
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """Outcome of a case, whose fault it is, why, and the evidence."""
 
     outcome: Outcome

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from conformance import ops
 from conformance.client import tracefs
@@ -30,8 +32,7 @@ _AUTOMOUNT = "/sys/kernel/debug/tracing"
 _OWN_SYSTEMS = (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
 
 
-@dataclass(frozen=True, slots=True)
-class Leftovers:
+class Leftovers(Struct, frozen=True):
     """Guest-wide state that may differ from what the next case expects."""
 
     #: Events, probes, instances, settings: what ``cleanup.LOOK`` finds.

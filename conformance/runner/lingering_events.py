@@ -8,7 +8,9 @@ read after every case, in one request with the invariants, and only what stays i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from conformance.client import tracefs
 from conformance.client.executor import Deadline
@@ -33,16 +35,14 @@ _DOC = "user_events.rst@v6.12: an event that does not persist is deleted with it
 Program = Callable[[], Evidence]
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Struct, frozen=True):
     """Definitions that a case left, and its program."""
 
     lines: list[str] = field(default_factory=list)
     program: Program = Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """The case after which an event was first seen, its program, and when to wait for its end."""
 
     case: str

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import FrameType
+
+from msgspec import Struct
 
 from conformance.abi.profile import Profile
 from conformance.client.executor import Deadline, ModelDeadline
@@ -26,8 +27,7 @@ _LEFT, _RIGHT = "kept_left", "kept_right"
 _LONGEST = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(Struct, frozen=True):
     """Both sides of a comparison, as text."""
 
     left: str

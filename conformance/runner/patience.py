@@ -7,8 +7,9 @@ for all workers of a session, and for a wait that has begun.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct
 
 from conformance.client.executor import Deadline
 from host.shared_count import SharedCount
@@ -42,11 +43,12 @@ class Patience:
 
     def deadline(self, clock: Clock, seconds: float, what: str) -> Deadline:
         """The deadline of a wait; ``seconds`` are those of an idle machine."""
-        return _Judged(self, clock.deadline(seconds * self.share, what), self.share)
+        share = self.share
+        granted = clock.deadline(seconds * share, what)
+        return _Judged(self, granted, share, granted.remaining())
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(Struct, frozen=True):
     """A deadline that counts its end as a wait in vain: ask only while nothing has come.
 
     It ends early when another wait was in vain meanwhile.
@@ -55,10 +57,7 @@ class _Judged:
     patience: Patience
     deadline: Deadline
     share: float
-    limit: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", self.deadline.remaining())
+    limit: float
 
     @property
     def expired(self) -> bool:

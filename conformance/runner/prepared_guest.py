@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.cases.case import Case
 from conformance.results.case_result import CaseResult
@@ -31,8 +32,7 @@ from conformance.runner.process_pool import ProcessPool, Returned
 OPENING = (*guest_setup.OPENING, guest_invariants.OPENING, cleanup.LOOK)
 
 
-@dataclass(frozen=True, slots=True)
-class Aftermath:
+class Aftermath(Struct, frozen=True):
     """Guest-wide state that a case changed for good, and results about its enablers."""
 
     changed: tuple[Change, ...] = ()

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from errno import EFAULT, ENOENT, errorcode
 from signal import SIGKILL
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from conformance.abi import uapi
 from conformance.client.tracefs import DATA
@@ -34,8 +35,7 @@ MOST_ACTORS = 8
 _PER_ENABLER = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Enablers:
+class Enablers(Struct, frozen=True):
     """The (address, bit) pairs that a process has registered.
 
     Unless ``settled``, faults of the kernel may still hold some of them.
@@ -45,8 +45,7 @@ class Enablers:
     settled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(Struct, frozen=True):
     """Results of the calls after a clean-up; what the kernel kept wrongly, a line each."""
 
     results: list[dict[str, Any]]
@@ -61,8 +60,7 @@ class Caller(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class PooledProcess:
+class PooledProcess(Struct):
     """A process in use by a program: its name in the guest and what it must give back.
 
     ``plain`` is one that no program changed for good, though it may have been forked.  ``driver``

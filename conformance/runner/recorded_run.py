@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.client.caller import PENDING_WORK_S
 from conformance.client.executor import Executor
@@ -17,8 +19,7 @@ from conformance.results.case_result import Mismatch
 from conformance.results.recorded_program import RecordedAnswer, RecordedStep
 
 
-@dataclass(frozen=True, slots=True)
-class Diverged:
+class Diverged(Struct, frozen=True):
     """The first operation whose answer is none of the allowed ones; ``call`` is its line.
 
     ``as_recorded`` says that the recorded kernel gave this answer as well.

@@ -7,7 +7,8 @@ find the dated switches of the profile that the kernel contradicts.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile

@@ -8,8 +8,10 @@ case is judged with the inverted switch.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.profile import Profile
@@ -25,8 +27,7 @@ from conformance.runner.grading import graded, outcome_of_switch, own_switches
 _MAX_RUNS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """The case about a switch, and its program: that of its first variant."""
 
     case: Case

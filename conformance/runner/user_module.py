@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class UserModule:
+
+class UserModule(Struct, frozen=True):
     """A module: its name in the kernel, its file on the host, and its source."""
 
     name: str

@@ -10,9 +10,10 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from errno import EAGAIN, errorcode
 from signal import SIGKILL
+
+from msgspec.structs import replace
 
 from conformance.ops.calls import AT_FDCWD, fd, path_in, sys_call
 from conformance.results.case_result import MODULE_SURFACE, CaseResult, Evidence, Mismatch

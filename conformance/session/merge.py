@@ -6,8 +6,9 @@ import itertools
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from conformance.cases.surfaces import listed
 from conformance.results import journal, kernel_config

@@ -9,9 +9,10 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from conformance.cases.case import Case, Isolation
 from host.files import write_atomically
@@ -26,8 +27,7 @@ RENEWAL_S = 1.0
 _SHARED = (Isolation.GLOBAL, Isolation.FATAL)
 
 
-@dataclass(frozen=True, slots=True)
-class CaseHistory:
+class CaseHistory(Struct, frozen=True):
     """What is known of cases, by id, when a run begins or resumes.
 
     ``seconds`` are durations of the last run.  In a killed run ``ended`` are complete, and

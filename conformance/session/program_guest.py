@@ -6,8 +6,10 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.session.target.machine import boot_deadline, machine_spec, saved_states
 from conformance.session.target.target import Target
@@ -60,8 +62,7 @@ def _words_of(line: str) -> list[str]:
     return []
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramGuest:
+class ProgramGuest(Struct, frozen=True):
     """A running guest in which programs run one after another."""
 
     machine: Machine

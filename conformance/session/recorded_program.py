@@ -9,8 +9,9 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conformance.session.here.system import BorrowedSystem
 from conformance.session.program_guest import ProgramGuest, directories_named, program_guest
@@ -34,8 +35,7 @@ _SIGILL = 128 + signal.SIGILL
 _END_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """A program that has ended: the recording, and how it ended.
 
     ``crashed`` means that the kernel crashed, reported something, or kept the system from being
@@ -52,8 +52,7 @@ class Ended:
         return groups(io.TextIOWrapper(io.BytesIO(self.recording), "ascii", newline="\n"))
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedProgram:
+class RecordedProgram(Struct, frozen=True):
     """A program and its arguments, or one word for sh; listener; place of the name in user_reg."""
 
     words: Sequence[str]

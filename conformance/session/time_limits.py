@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from conformance.cases.case import Case
 from conformance.results.case_result import CaseResult
@@ -27,8 +28,7 @@ class RunOver(HostTrouble):
     """The deadline of the run passed in the middle of a case."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunLimit:
+class RunLimit(Struct, frozen=True):
     """The end of a run by --deadline, on the monotonic clock that all processes share."""
 
     seconds: float
@@ -61,8 +61,7 @@ class RunLimit:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """What all workers of a session lost: waits for pending work, and calls without an answer."""
 
     waits: SharedCount = field(default_factory=SharedCount)

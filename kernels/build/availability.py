@@ -6,8 +6,9 @@ What a mirror offers is unknown then: such a kernel "has to be fetched".
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from host import packages
 from host.progress import silent
@@ -39,8 +40,7 @@ class State(StrEnum):
     UNBUILDABLE = "cannot be built here"
 
 
-@dataclass(frozen=True, slots=True)
-class Availability:
+class Availability(Struct, frozen=True):
     """What this host can do about one entry: `built`, or `problem` if nothing."""
 
     entry: KernelEntry

@@ -8,8 +8,9 @@ import re
 import subprocess
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from kernels.build.ko_file import modinfo
 from kernels.errors import UserMistake
@@ -29,8 +30,7 @@ class NoModules(UserMistake):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BundledModule:
+class BundledModule(Struct, frozen=True):
     """A module, uncompressed."""
 
     name: str

@@ -12,8 +12,9 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.files import read_record
 from host.progress import Progress, silent
@@ -55,8 +56,7 @@ _ADDED = ("+", "~")
 _TREE = "tree-"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One item of the store: bytes on disk, last use, and whether a kernel in use needs it."""
 
     kind: str
@@ -80,8 +80,7 @@ class Item:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """The limit: bytes in all, or the oldest last use.
 
     With `every`, needed items may be removed as well.
@@ -92,8 +91,7 @@ class Bound:
     every: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(Struct, frozen=True):
     """The removed items (or those to be removed), and the remaining ones."""
 
     gone: tuple[Item, ...]

@@ -7,8 +7,9 @@ by a NUL (kernel/module/main.c:get_modinfo()).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.files import open_regular
 from kernels.errors import UserMistake
@@ -27,8 +28,7 @@ class NoModule(UserMistake):
         super().__init__(f"{path} {why}", hint)
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleFile:
+class ModuleFile(Struct, frozen=True):
     """A module's file.  `vermagic` begins with the release of its kernel."""
 
     path: Path

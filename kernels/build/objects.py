@@ -6,8 +6,10 @@ import hashlib
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from host.arch import IMAGE_IN_OBJECTS
 from host.deadline import Deadline
@@ -36,8 +38,7 @@ _COMPILED = {".c", ".h", ".S"}
 _CONFIGURING = "scripts/"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectsDirectory:
+class ObjectsDirectory(Struct, frozen=True):
     """The objects of one tree, one compiler, and one entry with its additions.
 
     An edited configuration reuses them: kbuild tracks options and command line per object.  So does

@@ -7,9 +7,10 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from host.deadline import Deadline
 from host.files import sync

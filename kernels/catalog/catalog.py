@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from host.text import closest
 from host.toml_table import Table, read
@@ -38,8 +40,7 @@ _SERIES_OF = re.compile(r"\d+\.\d+(?!\d)")
 _NO_NUMBER = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Catalog:
+class Catalog(Struct, frozen=True):
     """All kernels of a catalog directory, by name; `broken` are the files that cannot be used."""
 
     entries: Mapping[str, KernelEntry]

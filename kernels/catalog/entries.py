@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from kernels.catalog.patch import Patch
 
@@ -24,8 +25,7 @@ _RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?(?:-rc\d+)?")
 _SERIES = re.compile(r"\d+\.\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Origin of the source: a distribution's package, an upstream tarball, a tree of the user.
 
     `suite` is the distribution's suite that has the package if the host's own may not,
@@ -48,8 +48,7 @@ class Source:
         return f"{self.package} in {self.suite}" if self.suite else self.package
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """Disk space in MiB, and an estimate of the objects that a build from scratch compiles."""
 
     tree_mib: int = 1700
@@ -57,8 +56,7 @@ class Needs:
     objects: int = 1300
 
 
-@dataclass(frozen=True, slots=True)
-class KernelEntry:
+class KernelEntry(Struct, frozen=True):
     """One kernel that can be built.
 
     `wanted` are the merged configuration lines, `patches` are in order of application, `make`

@@ -6,8 +6,9 @@ say.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.text import closest
 from host.toml_table import read
@@ -17,8 +18,7 @@ from kernels.errors import BadCatalogEntry, UserMistake
 FLAVOURS = kconfig.FRAGMENTS / "flavours"
 
 
-@dataclass(frozen=True, slots=True)
-class Flavour:
+class Flavour(Struct, frozen=True):
     """One flavour.
 
     `fragment` is its configuration text, `make` are words for make's command line, `keep` names

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 # Keeps bytes that are not UTF-8, such as a name in an old file's comment.
 ENCODING = {"encoding": "utf-8", "errors": "surrogateescape"}
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """A unified diff with paths for `patch -p1`, or a semantic patch.
 
     `file` is the user's file, None for a patch of the catalog.  `places` are the files and

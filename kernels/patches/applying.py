@@ -13,8 +13,9 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct, field
 
 from host.deadline import Deadline
 from kernels.catalog.patch import ENCODING, Patch
@@ -39,8 +40,7 @@ _HUNK = re.compile(r"Hunk #(\d+) (?:FAILED|ignored) at (\d+).*")
 _SKIPPED = re.compile(r"(Reversed .*|No file to patch).*Skipping patch\.")
 
 
-@dataclass(frozen=True, slots=True)
-class Patched:
+class Patched(Struct, frozen=True):
     """A patched tree as make sees it: the files that are not the tree's own, and those whose
     content differs from what the objects were built from.
     """

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from email import message_from_bytes
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.policy import compat32
+
+from msgspec import Struct
 
 from kernels.catalog.patch import ENCODING
 from kernels.patches.diff import Damaged, Diff
@@ -26,8 +27,7 @@ _VERSION = re.compile(r"v(\d+)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\b(\d+)/(\d+)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Mail:
+class Mail(Struct, frozen=True):
     """One mail: `version`, `number` and `of` are those of its [PATCH vVERSION NUMBER/OF].
 
     `tagged` is whether the subject has such a tag, `title` is the subject without it.

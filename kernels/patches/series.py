@@ -7,8 +7,9 @@ import io
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.files import read_given
 from kernels.catalog.patch import ENCODING, Patch
@@ -28,8 +29,7 @@ _LONGEST_SERIES = 10_000
 _SUFFIXES = {".gz", ".mbox", ".mbx", ".patch", ".diff", ".eml", ".cocci"}
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """The patches of one file in order of application, and notes for the user."""
 
     patches: tuple[Patch, ...]

@@ -10,9 +10,10 @@ import os
 import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.deadline import Deadline
 from host.progress import Progress, ticking
@@ -43,8 +44,7 @@ def no_apt(source: Source) -> SourceUnavailable:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """One version of a package in the lists; `size` is in bytes."""
 
     package: str
@@ -52,8 +52,7 @@ class Listed:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Apt:
+class Apt(Struct, frozen=True):
     """apt with one state: the host's, or a private one."""
 
     options: tuple[str, ...]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import errno
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from msgspec import Struct
 
 from host.deadline import Deadline
 from host.files import read_record, write_record
@@ -42,8 +43,7 @@ class _BeyondTheEnd(Broken):
     """The part is longer than the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(Struct, frozen=True):
     """The download of one file to `place`, whose directory must exist.
 
     `deadline` limits all of it, `silence_s` each wait.

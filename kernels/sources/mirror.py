@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.deadline import Deadline
 from host.files import digest_of
@@ -47,8 +48,7 @@ _HINT_WRONG = f"try again later, or set {VARIABLE} to another mirror of {KERNEL_
 _LINE = re.compile(r"^([0-9a-f]{64})  (\S+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Mirror:
+class Mirror(Struct, frozen=True):
     """A mirror."""
 
     base: str

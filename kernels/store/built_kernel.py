@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 KEPT = "kept"
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """Everything that determines an image; its digest is the store's key."""
 
     package: str
@@ -30,8 +31,7 @@ class Recipe:
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(Struct, frozen=True):
     """The files and facts of a finished build.
 
     `interface` identifies what modules see of it (kernels.build.module_abi), "" if unknown;
@@ -45,8 +45,7 @@ class Product:
     kept: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltKernel:
+class BuiltKernel(Struct, frozen=True):
     """A kernel in the store.
 
     `abi` is resolved ("6.12.117" where the catalog has "release"), `revision` is the exact version

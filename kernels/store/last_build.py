@@ -9,8 +9,9 @@ current time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, ValidationError, convert, field, to_builtins
 
 from host.files import digest_of, read_record, write_record
 
@@ -21,8 +22,7 @@ ABSENT = "absent"
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """A source file as make saw it: sha256 of its content (or ABSENT, UNKNOWN), and its time."""
 
     digest: str
@@ -36,8 +36,7 @@ class Seen:
         return cls(digest_of(file), file.stat().st_mtime_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class LastBuild:
+class LastBuild(Struct, frozen=True):
     """The last build in a directory that make ended by itself.
 
     `key` is the recipe's, "" if it has no image.  `config` is the digest of the .config made from
@@ -60,18 +59,10 @@ class LastBuild:
         if data is None:
             return None
         try:
-            return cls(
-                key=str(data["key"]),
-                wanted=tuple(data["wanted"]),  # type: ignore[arg-type]
-                config=str(data["config"]),
-                patched={name: Seen(**seen) for name, seen in data["patched"].items()},  # type: ignore[attr-defined]
-                tree=str(data.get("tree", "")),
-                objects=str(data.get("objects", "")),
-                revision=str(data.get("revision", "")),
-            )
-        except (KeyError, TypeError, AttributeError):
+            return convert(data, cls)
+        except ValidationError:
             return None
 
     def write(self, objects: Path) -> None:
         """Write the record atomically."""
-        write_record(objects / FILE, asdict(self))
+        write_record(objects / FILE, to_builtins(self))

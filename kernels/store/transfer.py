@@ -10,8 +10,9 @@ import hashlib
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.files import sync
 from host.progress import silent
@@ -33,8 +34,7 @@ class Damaged(HostTrouble):
         super().__init__(f"{kernel} was damaged on its way here", "send it again")
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(Struct, frozen=True):
     """A kernel with its helper modules: digests of the chunks by path below the store's root."""
 
     kernel: str

@@ -6,9 +6,11 @@ import os
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from host.deadline import Deadline
 from host.progress import Progress, silent, ticking
@@ -36,8 +38,7 @@ class GitFailed(Exception):
     """git exited with an error; str() is its last line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Git:
+class Git(Struct, frozen=True):
     """git with options and variables."""
 
     options: tuple[str, ...]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host import packages
 from host.programs import output_of
@@ -21,8 +22,7 @@ def require(names: Iterable[str]) -> None:
         raise MissingTool(absent)
 
 
-@dataclass(frozen=True, slots=True)
-class Toolchain:
+class Toolchain(Struct, frozen=True):
     """The compiler and linker of the host.
 
     `version`, the first lines of their --version, is part of a kernel's identity; `stamp` only

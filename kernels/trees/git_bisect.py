@@ -10,9 +10,10 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.deadline import Deadline
 from host.temporary_directories import scratch
@@ -39,8 +40,7 @@ class NotBetween(UserMistake):
     """Two commits without a history between them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """A commit: full id, title, author ("name <address>"), day, and the files it touches."""
 
     sha: str

@@ -11,8 +11,9 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.deadline import Deadline
 from host.progress import Progress
@@ -47,8 +48,7 @@ class NoKernelTree(UserMistake):
         super().__init__(f"{where} is no kernel tree: {why}", "name the top of a Linux source")
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """`tree` is git's id of the content, `number` the release in its Makefile.
 
     `commit` is the full id of the commit; None for a working tree.

@@ -11,8 +11,10 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from host.deadline import Deadline
 from host.files import read_record, write_record
@@ -41,8 +43,7 @@ class _Changed(Exception):
     """A file changed since the snapshot; str() is the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """The change of one path; `mode` is git's, "000000" for removal."""
 
     path: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from conformance.abi.base_switches import BASE
 from conformance.abi.bugs import BUGS

@@ -17,8 +17,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile, profile_for
@@ -71,8 +72,7 @@ cd /lab
 sleep 0.05; } 2>/dev/null"""
 
 
-@dataclass(slots=True)
-class Row:
+class Row(Struct):
     """A case: its outcome, how its program ended, and what that printed."""
 
     case: str
@@ -99,8 +99,7 @@ class Row:
         return f"{self.case:<60} {self.outcome:<8} {self.ended}  {word}".rstrip()
 
 
-@dataclass(slots=True)
-class Bench:
+class Bench(Struct):
     """The kernel, the directory for programs, and the rows so far."""
 
     image: Path

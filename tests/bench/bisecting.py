@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tests.bench.guests import UEVT, tree_of
 
@@ -23,8 +24,7 @@ CASE = "write.nul_needed.data_loc.char_array"
 FILE = "kernel/trace/trace_events_user.c"
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """One commit: its title, a text that occurs once, and its replacement."""
 
     title: str

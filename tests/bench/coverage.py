@@ -15,8 +15,9 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conformance.results.directory import COVERAGE
 from conformance.session.options import default_options
@@ -29,8 +30,7 @@ UNREACHED = Path(__file__).with_name("unreached.toml")
 _HEAD = re.compile(r"[a-z_*][\w\s*]*?\b(\w+)\((?!.*;$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(Struct, frozen=True):
     """A line of the source that was not executed, or ``branches`` of it."""
 
     number: int

@@ -10,9 +10,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import psutil
+from msgspec import Struct
 
 from conformance.report import markdown
 from tests.bench.guests import ROOT, UEVT
@@ -25,8 +25,7 @@ _SOME = ("-k", "write. or delete.", "--tier", "full")
 _KERNELS = ("6.12", "7.3", "6.1", "6.1-bpf-iter", "6.1-byte-status", "6.1-two-pages", "7.2")
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """What a command took, with its descendants.
 
     ``guest_cpu_s`` is the part of ``cpu_s`` that QEMU took, as last sampled; ``memory_mb`` is the

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conformance.report import markdown
 
 Measure = Callable[[], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Alternating samples of an operation and of a reference, in `unit`."""
 
     what: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tests.bench.plot import plot
 
@@ -35,8 +36,7 @@ KERNEL_B = 4.5e6
 RESULTS_B = 5.0e6
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(Struct, frozen=True):
     """What a simulated matrix took; ``busy`` is the share of the controller's time."""
 
     workers: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from conformance.report.matrix.findings import Finding
 from conformance.results.case_result import CaseResult, Evidence, Mismatch

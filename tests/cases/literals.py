@@ -11,9 +11,10 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct, field
 
 # Packages whose facts must not become expectations.
 _FACTS = ("conformance.abi", "conformance.model")
@@ -24,8 +25,7 @@ _FILLING = frozenset({"add", "append", "extend", "insert", "update"})
 _QUESTIONS = {"startswith", "endswith", "fullmatch", "isdisjoint", "issubset", "issuperset"}
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     """Names with answers of the kernel, and names with facts of the ABI or the model."""
 
     answers: set[str] = field(default_factory=set)
@@ -84,8 +84,7 @@ def _bindings(body: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
                     yield from ((target, value) for value in values)
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(Struct, frozen=True):
     """A module of cases: its tree, and its names with facts."""
 
     tree: ast.Module
@@ -133,8 +132,7 @@ def _returns_fact(function: ast.FunctionDef, facts: set[str]) -> bool:
     return any(value and scope.fact(value) for value in returned)
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """What the assertions of a case compare."""
 
     compared: int

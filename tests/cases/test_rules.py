@@ -7,9 +7,10 @@ import inspect
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from conformance.cases.case import Case, declared
 from conformance.cases.discovery import case_modules
@@ -24,8 +25,7 @@ _SPEC = re.compile(r"[\w/.-]+\.[ch]: ?\w+")
 _WAITING = {"time", "sleep", "threading", "subprocess", "random"}
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFunction:
+class CaseFunction(Struct, frozen=True):
     """A test function of a case file: its syntax tree, and what it declares."""
 
     file: Path

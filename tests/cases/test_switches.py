@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from functools import cache, partial
+from typing import ClassVar
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.profile import Profile, ProfileError, in_range, profile_for
@@ -293,11 +294,11 @@ def test_stated_abi_makes_the_kernel_pass() -> None:
 # A kernel that changes
 
 
-class Moody(Profile):
+class Moody(Profile, frozen=True):
     """A profile with a switch that changes during the run."""
 
-    switch = "ebadf_when_disabled"
-    contrary = False
+    switch: ClassVar[str] = "ebadf_when_disabled"
+    contrary: ClassVar[bool] = False
 
     def has(self, switch: str) -> bool:
         return Profile.has(self, switch) != (switch == self.switch and Moody.contrary)

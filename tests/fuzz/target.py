@@ -5,16 +5,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+
+from msgspec import Struct
 
 # An input takes milliseconds; the limit allows for a busy machine.
 INPUT_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A parser of input that may be hostile.
 
     ``parse`` returns, or raises one of ``documented``; it asserts whatever else must hold.

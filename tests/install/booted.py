@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from virtme.cpiowriter import CpioWriter
 
 _APPLETS = (
@@ -42,8 +42,7 @@ _SECONDS = 150.0
 _OUTPUT = re.compile(r"^==(\w+)\n(.*?)^code=(\d+)\n==errors of \1\n(.*?)(?=^==|\Z)", re.S | re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """Exit code, standard output and standard error of a command."""
 
     code: int

@@ -6,16 +6,16 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from msgspec import Struct, field
+
 LIST = "/v5.x/sha256sums.asc"
 
 
-@dataclass
-class Mirror:
+class Mirror(Struct):
     """The files, the requests, and the next failures."""
 
     files: dict[str, bytes] = field(default_factory=dict)

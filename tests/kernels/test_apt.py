@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from host.progress import Step, silent
 from kernels.errors import Killed, SourceUnavailable, StoreFull, UnknownRevision

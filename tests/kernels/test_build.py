@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from host.progress import Step
 from kernels.build.build import ensure

@@ -6,10 +6,10 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from host.deadline import Deadline
 from host.progress import Step, silent

@@ -6,11 +6,11 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from errno import EROFS
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from host.progress import Step
 from kernels.build.build import ensure

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.flavours import FLAVOURS, flavour, names

@@ -6,12 +6,12 @@ import errno
 import json
 import os
 import shutil
-from dataclasses import asdict, replace
 from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict, replace
 
 from host.progress import Step, silent
 from kernels.catalog.catalog import load_catalog
@@ -53,7 +53,7 @@ def test_finished_kernel_is_found(store: Store, tmp_path: Path) -> None:
 @pytest.mark.parametrize("field", ["package", "revision", "wanted", "patches", "compiler", "make"])
 def test_every_field_of_a_recipe_changes_the_key(field: str) -> None:
     other: object = ("CONFIG_Z=y",) if field in ("wanted", "make") else "other"
-    changed: Recipe = replace(RECIPE, **{field: other})  # type: ignore[arg-type]
+    changed: Recipe = replace(RECIPE, **{field: other})
     assert changed.key != RECIPE.key
 
 

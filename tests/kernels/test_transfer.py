@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kernels.catalog.catalog import load_catalog
 from kernels.errors import HostTrouble
@@ -35,8 +36,7 @@ def receiver(tmp_path: Path) -> Store:
     return Store(tmp_path / "receiver")
 
 
-@dataclass
-class Link:
+class Link(Struct):
     """Gets chunks from a store; ends after so many, and damages those with these numbers."""
 
     store: Store

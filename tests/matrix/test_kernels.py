@@ -7,11 +7,11 @@ import socket
 import time
 from argparse import Namespace
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.cli.main import build_parser, main
 from conformance.cli.matrix import resources

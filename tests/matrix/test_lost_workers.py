@@ -10,7 +10,6 @@ import signal
 import sys
 import time
 from argparse import Namespace
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -18,6 +17,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.cli.matrix import controller, tasks
 from conformance.cli.matrix.cluster import connected

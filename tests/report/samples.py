@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from conformance.results.case_result import CaseResult, Evidence, Mismatch, Rerun, Which
 from conformance.results.contradiction import Contradiction

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from conformance.client.tracefs import PROBE_ATTACH
 from conformance.report.difference import difference_lines

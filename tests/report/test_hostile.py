@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import io
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from conformance.report.compare.compare import compare
 from conformance.report.compare.text import render_page

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from conformance import repro
 from conformance.abi.profile import profile_for

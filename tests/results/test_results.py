@@ -7,12 +7,12 @@ import json
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from conformance.results.errors import ReportError
 from conformance.results.outcome import Outcome, RunVerdict

@@ -7,7 +7,9 @@ comparison in the lock step is not involved.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.client.executor import Deadline, ModelExecutor
 from conformance.client.lockstep import Step
@@ -19,8 +21,7 @@ from tests.cases.variants import PROFILE, Attempt, Outcome, Variant
 _ERRORS = ("EINVAL", "EBADF", "ENOENT", "EFAULT", "EBUSY", "EPERM", "E2BIG", "ENOTTY")
 
 
-@dataclass(frozen=True, slots=True)
-class Lie:
+class Lie(Struct, frozen=True):
     """The wrong answer at a step.  Steps count from 1."""
 
     step: int

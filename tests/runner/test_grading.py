@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Isolation, Tier

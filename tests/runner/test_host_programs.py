@@ -6,11 +6,11 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from errno import EAGAIN, ENODEV
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance import ops
 from conformance.ops.calls import Call

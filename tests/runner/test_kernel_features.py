@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from errno import EBADF, EFAULT, EINVAL, ENOENT, ENOEXEC, ENOSYS, ENOTDIR
 from typing import Any
+
+from msgspec.structs import replace
 
 from conformance import ops
 from conformance.abi.bpf import PROG_LOAD, Command, ProgramType

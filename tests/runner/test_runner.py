@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from errno import EIO, EKEYREJECTED, ENOENT
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.cases.case import Facility, Isolation
 from conformance.client import tracefs

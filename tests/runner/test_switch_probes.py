@@ -5,9 +5,8 @@ tests/cases/test_switches.py has the cases of each switch on kernels that contra
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.profile import Profile

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from errno import EAGAIN, EBUSY, ENODEV
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.cases.case import Case
 from conformance.ops.calls import Call

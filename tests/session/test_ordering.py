@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.cases.case import Case, Facility, Isolation
 from conformance.session.ordering import CaseHistory, Durations, ordered

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter
@@ -165,7 +165,7 @@ def test_every_difference_is_named(others: dict[str, object], said: str) -> None
     was = head()
     facts = others.pop("kernel", {})
     assert isinstance(facts, dict)
-    now = replace(was, kernel=replace(was.kernel, **facts), **others)  # type: ignore[arg-type]
+    now = replace(was, kernel=replace(was.kernel, **facts), **others)
     with pytest.raises(ReportError) as caught:
         require_same_run(was, now, Path("run"))
     assert str(caught.value).startswith("run: would resume as another run: ")

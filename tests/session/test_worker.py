@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from errno import ENOSPC
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Divergence

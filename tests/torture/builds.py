@@ -15,9 +15,10 @@ import tarfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+
+from msgspec import Struct
 
 from host.progress import silent
 from kernels.build.build import ensure
@@ -72,8 +73,7 @@ _OPTIONS = (("CONFIG_A=y",), ("CONFIG_A=y", "CONFIG_B=y"))
 _TASKS = ("build", "module", "collect", "follow")
 
 
-@dataclass(frozen=True, slots=True)
-class Workshop:
+class Workshop(Struct, frozen=True):
     """A store, a mirror with the source, a module, and a kernel tree."""
 
     directory: Path

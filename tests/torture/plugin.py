@@ -15,11 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import asdict
 
 import vm.machine
 from conformance.runner import guest_setup
@@ -42,8 +43,7 @@ _LATE_S = 0.1
 _REPLACED_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Strike:
+class Strike(Struct, frozen=True):
     """When to inject a fault: in a worker's `case`-th case, `ms` after its `call`-th call.
 
     It waits for a later case if this one has fewer calls, or is too close to another fault.
@@ -57,8 +57,7 @@ class Strike:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The faults of one run."""
 
     strikes: tuple[Strike, ...]

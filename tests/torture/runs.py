@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from msgspec import Struct, field
 
 from conformance.results.outcome import Blame, Outcome
 from conformance.results.replay import read_journal
@@ -37,8 +38,7 @@ _LIMIT_S = 900.0
 _NO_VERDICT = 3
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """The mistakes of a disturbed run, as sentences by kind.
 
     ``faults`` are those that were injected: a killed worker receives no other.
@@ -57,8 +57,7 @@ class Report:
         return [*self.lost, *self.blamed, *self.leaked, *self.late]
 
 
-@dataclass(frozen=True, slots=True)
-class Undisturbed:
+class Undisturbed(Struct, frozen=True):
     """An undisturbed run: verdicts of its cases, and its duration."""
 
     cases: Mapping[str, Verdict]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.shell_scripts import write_script
 from vm.errors import CommandLineTooLong, QemuMissing, VirtmeMissing

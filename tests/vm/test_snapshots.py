@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from vm.qemu.accelerator import Accelerator, Verdict
 from vm.qemu.command_line import Export, MachineSpec

@@ -6,15 +6,15 @@ The supervisor in the guest knows only processes and ports; the names exist on t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from vm.agent.encoding import Call, Result
 from vm.errors import ActorDied, CallRefused, ChannelBroken
 
 
-@dataclass(slots=True, eq=False)
-class Actor:
+class Actor(Struct, eq=False):
     """A process that performs calls.
 
     `pid` is its id in the guest.  `status` is its wait status once it has `ended`.

@@ -9,8 +9,9 @@ import socket
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.deadline import Deadline
 from host.errors import DeadlineExpired
@@ -33,8 +34,7 @@ _IDLE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StuckProcess:
+class StuckProcess(Struct, frozen=True):
     """A process in the kernel: its state, and its kernel stack, innermost function first."""
 
     pid: int

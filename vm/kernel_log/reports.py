@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from host.kernel_reports import ReportKind
 from vm.kernel_log import stack_traces
@@ -26,8 +27,7 @@ class Phase(StrEnum):
     INIT = "init"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One report: its kind, and number and text of its first line.
 
     `frames` are the functions of its stack, `task` is the name of the process, `work` the work

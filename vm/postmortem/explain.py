@@ -8,8 +8,9 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.arch import CONSOLE
 from host.kernel_reports import CRASHES, ReportKind
@@ -83,8 +84,7 @@ def _disk_full(directory: Path) -> DiskFull:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PostMortem:
+class PostMortem(Struct, frozen=True):
     """The evidence about one guest; `before` is the CPU time of QEMU at the last mark."""
 
     spec: MachineSpec
@@ -232,8 +232,7 @@ class PostMortem:
         return self.power.qemu.wait(_GRACE_S if isinstance(trouble, ChannelEnded) else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class _FailedBoot:
+class _FailedBoot(Struct, frozen=True):
     """How a boot failed: its last phase, and a crash, a hang or a reset."""
 
     phase: Phase

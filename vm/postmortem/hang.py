@@ -12,7 +12,9 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from host.deadline import Deadline
 from host.errors import DeadlineExpired
@@ -58,8 +60,7 @@ _WAITING = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """The responsible party, a description, the kernel stack, and the evidence as text."""
 
     party: Party
@@ -142,8 +143,7 @@ def _diagnose_processors(power: PowerCycle, console: Console | None, slowness: f
     return _diagnose_sleep(output, evidence)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
+class _Sample(Struct, frozen=True):
     """State of a processor at a moment."""
 
     address: int

@@ -8,10 +8,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from host.arch import CONSOLE
 from host.files import read_record, write_record
@@ -31,8 +33,7 @@ class Verdict(StrEnum):
     NOT_TRIED = "not tried"
 
 
-@dataclass(frozen=True, slots=True)
-class Accelerator:
+class Accelerator(Struct, frozen=True):
     """QEMU's -machine and -cpu values.
 
     `slowness` multiplies every deadline; `verdict` and `why` describe the trial of KVM.

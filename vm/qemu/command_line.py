@@ -6,8 +6,9 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.arch import CONSOLE, QEMU
 from host.packages import install_command
@@ -52,8 +53,7 @@ _KERNEL_ARGUMENTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(Struct, frozen=True):
     """A directory of the host that the guest can mount by its tag (9p over virtio)."""
 
     tag: str
@@ -61,8 +61,7 @@ class Export:
     writable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MachineSpec:
+class MachineSpec(Struct, frozen=True):
     """The machine to boot.
 
     - actors: maximum number at a time; each has a port

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _MAGIC = b"\x7fELF\x02\x01"
 _HEADER = 64
@@ -20,8 +21,7 @@ PT_LOAD = 1
 PT_INTERP = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A program header: type, and offset and size in bytes."""
 
     kind: int

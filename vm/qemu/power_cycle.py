@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from vm.agent.agent import Agent
 from vm.agent.channel import Channel
@@ -15,8 +16,7 @@ from vm.qemu.process import Qemu
 from vm.qemu.qmp import Monitor
 
 
-@dataclass(frozen=True, slots=True)
-class PowerCycle:
+class PowerCycle(Struct, frozen=True):
     """A running QEMU, its monitor, the conversation with the agent, and our ends of the streams."""
 
     qemu: Qemu

@@ -11,14 +11,14 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.die_with_parent import __file__ as DIE_WITH_PARENT
 
 
-@dataclass(frozen=True, slots=True)
-class CpuTime:
+class CpuTime(Struct, frozen=True):
     """Scheduler statistics of a process at a moment of the monotonic clock.
 
     `threads` maps a thread id to the seconds that it ran and that it waited for a processor; it is

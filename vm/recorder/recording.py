@@ -34,23 +34,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from vm.errors import ChannelBroken
 
 _ARGUMENTS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """A descriptor: its number, and the path of the file."""
 
     descriptor: int
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """Memory at an address; ``wanted`` bytes were to be read."""
 
     address: int
@@ -58,8 +57,7 @@ class Memory:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(Struct, frozen=True):
     """File-system user and group, and the effective capabilities, perhaps of a user namespace."""
 
     uid: int
@@ -68,16 +66,14 @@ class Credentials:
     in_user_namespace: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Enabled:
+class Enabled(Struct, frozen=True):
     """The listener enabled all events of a system; error number, 0 on success."""
 
     system: str
     errno: int
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """An event that the listener found: its directory and its id."""
 
     system: str
@@ -85,8 +81,7 @@ class Event:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Attached:
+class Attached(Struct, frozen=True):
     """perf_event_open(2) of an event on a CPU; error number."""
 
     id: int
@@ -94,16 +89,14 @@ class Attached:
     errno: int
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A page of trace_pipe_raw, without its unused end."""
 
     cpu: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """A record of a perf ring: type, and body without header."""
 
     cpu: int
@@ -111,8 +104,7 @@ class Sample:
     data: bytes
 
 
-@dataclass(slots=True)
-class Details:
+class Details(Struct):
     """What was read when a group was written, in this order within each kind."""
 
     files: list[File] = field(default_factory=list)
@@ -133,8 +125,7 @@ class Details:
         (self.enabled_memory if acted else self.memory).append(read)
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """A system call; ``result`` is None if it did not return."""
 
     tid: int
@@ -147,8 +138,7 @@ class Call:
     after: Details = field(default_factory=Details)
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """Any other group: its keyword, its numbers, and details."""
 
     kind: str

@@ -10,7 +10,8 @@ import termios
 import tty
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from host.deadline import Deadline
 from vm.errors import ChannelBroken
@@ -36,8 +37,7 @@ OPENING: tuple[Request, ...] = (("", (["spawn", ACTOR],)), (ACTOR, (["prepare_sh
 _LIMIT = CHUNK
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A program and its environment; with a terminal if `interactive`."""
 
     words: Sequence[str]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.temporary_directories import scratch
 from vm.qemu.command_line import Export
@@ -37,8 +38,7 @@ TOOLS = "/uevt"
 """Where a directory of uevt's own is mounted, if there is one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(Struct, frozen=True):
     """Exports, and how the guest mounts and links them (`shell` of vm.agent.agent)."""
 
     exports: tuple[Export, ...]

@@ -12,11 +12,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+from msgspec import Struct
+from msgspec.structs import replace
 
 from host import temporary_directories
 from vm.qemu.accelerator import TCG
@@ -36,8 +37,7 @@ _MTIME_RESOLUTION = 1_000_000_000
 _digests: dict[tuple[int, ...], str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """One snapshot.
 
     `size` in bytes and `sha256` describe the state file.  `info` and `actors` are those of the

@@ -1,8 +1,9 @@
 """DIAG_IOCSREG with each pair of errors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from conformance.abi.uapi import DIAG_IOCSREG, USER_REG
 from conformance.cases.case import UserEvents, surface, variants
@@ -49,8 +50,7 @@ APART = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A registration: by default a correct one, of an event that does not exist."""
 
     size: int = 28

@@ -1,7 +1,8 @@
 """One status page for all: several mappings, several processes, forks."""
 
 import os
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from conformance import ops
 from conformance.cases.case import UserEvents, doc, surface, variants

@@ -1,8 +1,9 @@
 """Mapping user_events_status: lengths, offsets, protections, and the order of checks."""
 
 import os
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.status_page import (

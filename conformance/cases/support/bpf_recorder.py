@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.abi.bpf import Helper, ProgramType
 from conformance.client.bpf import Bpf
@@ -110,8 +111,7 @@ def _take_address(place: int) -> list[Instruction]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What the program stored: number of runs, and the context of the last one.
 
     ``raw`` is the context, with KERNEL instead of an address in the kernel half.

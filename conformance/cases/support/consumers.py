@@ -1,6 +1,6 @@
 """Command lines of programs that trace an event: start, stop, and report."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from conformance.client.programs import Programs
 from conformance.ops import Observation, Tracer
@@ -23,8 +23,7 @@ _ENABLED = f"{_OPENED} && {{ echo enable > control; grep -q ack ack; }}"
 _CONTROL = "mkfifo control ack && exec 3<> control 4<> ack && exec"
 
 
-@dataclass(frozen=True, slots=True)
-class Consumer:
+class Consumer(Struct, frozen=True):
     """A program in lines of sh; ``{event}`` and ``{filter}`` are filled in."""
 
     tracer: Tracer

@@ -4,8 +4,9 @@ The table is ``fixtures/definitions.toml``: a string can be added without changi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from host.errors import FileError
 from host.toml_table import Table, read
@@ -19,8 +20,7 @@ class CorpusError(FileError):
     """A corpus that cannot be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """A registration string and its expected line in dynamic_events, or its errno."""
 
     template: str

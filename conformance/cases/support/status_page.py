@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import mmap
 import os
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance import ops
 from conformance.client.addresses import PAGE
@@ -18,8 +20,7 @@ PROT_EXEC = mmap.PROT_EXEC
 READ_WRITE = PROT_READ | PROT_WRITE
 
 
-@dataclass(frozen=True, slots=True)
-class StatusPage:
+class StatusPage(Struct, frozen=True):
     """A mapping of user_events_status, or of user_events_mmap, in a process."""
 
     process: Process

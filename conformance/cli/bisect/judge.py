@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.cases.case import Case
@@ -31,8 +32,7 @@ _DIGITS = 12
 _LINES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedCases:
+class SelectedCases(Struct, frozen=True):
     """Selected cases, each with the ids to run: all of its variants, or some."""
 
     cases: tuple[tuple[Case, frozenset[str]], ...]
@@ -78,8 +78,7 @@ class SelectedCases:
         return frozenset().union(*(ids for _, ids in self.cases))
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """The answer for a commit with its reason; `results` are those of the selected cases.
 
     `directory` has the files of the run, if there was one.

@@ -6,8 +6,9 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from conformance.cli.bisect.judge import Judge, Judged, NoVerdict
 from conformance.report.failure import render_failure
@@ -29,8 +30,7 @@ _PLAIN = frozenset({"PASS", "FAIL"})
 _NOT_FOUND = exit_code(Ending.UNEXPECTED)
 
 
-@dataclass(slots=True)
-class Walk:
+class Walk(Struct):
     """A bisection between two commits; its log is kept in `out`, however it ends."""
 
     bisection: Bisection

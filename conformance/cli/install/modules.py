@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from modulefinder import ModuleFinder
 from pathlib import Path
 
 import _pytest
+from msgspec import Struct
 
 import conformance.cases
 import vm.guest
@@ -48,8 +48,7 @@ _LEFT_OUT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(Struct, frozen=True):
     """A module in a file of its own: byte-code or a shared library."""
 
     name: str

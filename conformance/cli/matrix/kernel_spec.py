@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from conformance.session.options import command_words, default_options, fill_missing
 from conformance.session.target.target import MODEL, check, check_abi, request_of
@@ -19,8 +20,7 @@ from kernels.store.store import Store
 from kernels.trees.user_tree import note
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSpec:
+class KernelSpec(Struct, frozen=True):
     """The options of `uevt run` that judge a kernel, and its entry (None for the model).
 
     ``files`` are the contents of its patches and fragments by their names in ``words``.

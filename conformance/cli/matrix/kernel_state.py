@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from conformance.cli.matrix import resources
 from conformance.cli.matrix.kernel_spec import KernelSpec
@@ -39,8 +40,7 @@ def _patience() -> Deadline:
     return Deadline(_ALONE_S, "a worker")
 
 
-@dataclass(slots=True)
-class KernelState:
+class KernelState(Struct):
     """A kernel: its build, and the shards that are judged, left, suspected and blamed.
 
     ``takes`` are the resources of its tasks, until ``given_up``; ``holders`` are workers that have

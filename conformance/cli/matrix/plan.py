@@ -6,11 +6,11 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+from msgspec import Struct
 
 from conformance.cli.cases import select
 from conformance.cli.matrix.kernel_spec import KernelSpec, options_of, specified
@@ -31,8 +31,7 @@ _STATE = "matrix.json"
 _LOCK = ".matrix.lock"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The kernels of a matrix, those that are left, and the number of shards if it was given.
 
     ``kernels`` are words and digest of each by its id.

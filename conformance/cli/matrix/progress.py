@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
+
+from msgspec import Struct, field
 
 from conformance.report.matrix.findings import read_findings
 from conformance.report.matrix.html import render_html
@@ -21,8 +22,7 @@ WAITING, DONE = "waiting", "done"
 _INTERVAL_S = 0.5
 
 
-@dataclass(slots=True)
-class Column:
+class Column(Struct):
     """One kernel: ``state`` is a word for people, ``left_s`` seconds of its cases on one guest.
 
     ``running`` are the numbers of cases that have ended in shards that run.

@@ -13,10 +13,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from conformance.cli.matrix.kernel_spec import KernelSpec
 from conformance.results import journal, kernel_config, results_json
@@ -65,8 +66,7 @@ class TaskHung(Exception):
     """A task that did not end in time, and was killed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(Struct, frozen=True):
     """A kernel in the store of the worker with this address; the model has no ``package``."""
 
     ids: tuple[str, ...]
@@ -74,8 +74,7 @@ class Built:
     package: Package | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """The files of a shard's run, by name; the name and the address of the worker."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from conformance import ops
 from conformance.model.errors import Errno

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.abi.profile import Profile
 from conformance.model.errors import NotModelled
@@ -34,8 +35,7 @@ COMMON_FIELDS = (
 _SOME_PID = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """One comparison; ``field`` is None for the name of the task.
 
     ``constant`` is a number, a text or a set of processors.  Texts are compared as in ``profile``.
@@ -68,8 +68,7 @@ class Term:
         return _COMPARISONS[self.operator](_value(self.field, record), constant)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Terms joined by && or ||, or a negated term."""
 
     word: str
@@ -86,8 +85,7 @@ class Group:
         return not any(results)
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """A filter: its text and its expression."""
 
     text: str

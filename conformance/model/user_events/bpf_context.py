@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from conformance.abi.uapi import (
     USER_BPF_CONTEXT,
@@ -34,8 +35,7 @@ _ITERATOR = 0xFFFF_8880_0200_0000
 _VECTOR = 0xFFFF_8880_0300_0000
 
 
-@dataclass(frozen=True, slots=True)
-class IovIter:
+class IovIter(Struct, frozen=True):
     """struct iov_iter: the remaining segments, and how much of the first was consumed.
 
     A segment is (address, bytes); empty segments count.
@@ -56,8 +56,7 @@ class IovIter:
         return cls(tuple(segments), consumed)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """The structure, and the kernel memory that it points to, by address."""
 
     raw: bytes

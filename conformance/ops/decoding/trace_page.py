@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.abi.grammar import TRACE_ENTRY_SIZE
 
@@ -30,8 +31,7 @@ _ENTRY = struct.Struct("<HBBi")
 COMPARED_FLAGS = 0x01 | 0x08 | 0x10 | 0x40 | 0x80
 
 
-@dataclass(frozen=True, slots=True)
-class PageRecord:
+class PageRecord(Struct, frozen=True):
     """A record's bytes, and whether type and process are the reader's own."""
 
     own_type: bool

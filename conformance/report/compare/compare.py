@@ -8,8 +8,9 @@ worse in NEW than in BASE, at a level that fails a run, with the same program, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from conformance.report.compare.kinds import REGRESSIONS, Kind, kind_of, weight
 from conformance.report.history.flaky import Flaky, flaky_cases
@@ -27,8 +28,7 @@ Options = Mapping[str, tuple[str, str]]
 """How configurations differ: option to its value before and now, "n" where it is off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One case that differs; ``base`` or ``new`` is None if its run has no result.
 
     ``program_changed`` is None if unknown.
@@ -73,8 +73,7 @@ class Change:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The differences between two runs; ``same`` counts the cases without any.
 
     What is worse at level ``fail_on`` or a stronger one is a regression.

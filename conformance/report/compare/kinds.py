@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
+
+from msgspec.structs import replace
 
 from conformance.abi.switches import SWITCHES
 from conformance.report.causes import without_run_specifics

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.report.compare.compare import Change, Comparison
 from conformance.report.compare.evidence import Evidence, brief, evidence_of, symptom_of
@@ -29,8 +30,7 @@ _WITH_EVIDENCE = frozenset({Kind.BROKEN, Kind.WORSE, Kind.REWRITTEN})
 _IDS_ONLY = frozenset({Kind.STILL, Kind.REWORDED})
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One case with its outcomes and evidence; ``alike`` are cases with the same symptom.
 
     ``passing`` are its other variants that conform, ``shown`` the result that the evidence is of.
@@ -44,8 +44,7 @@ class Item:
     shown: CaseResult | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """Cases of one kind; ``ids`` are listed without details, ``notes`` describe the rest."""
 
     title: str

@@ -19,10 +19,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.abi.switches import BY_NAME
 from conformance.report.failure import remark, render_failure
@@ -66,8 +68,7 @@ class Status(StrEnum):
     SKIP = "SKIP"
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
+class Sender(Struct, frozen=True):
     """The sender of a document: ``origin`` is the name of the CI system in KCIDB.
 
     ``files`` is the URL below which each run's files are stored, "" for none.  ``build`` is the id

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.report.export.ktap import RUN_ID, by_surface, head_lines, remarks
 from conformance.report.failure import render_failure
@@ -29,8 +30,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+~@-]+")
 _FAILED = "exit=1"
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
+class _Program(Struct, frozen=True):
     """A program with its output, and the text after "#" of its result line."""
 
     name: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
+
+from msgspec import Struct
 
 from conformance.report.history.flaky import Tally
 from conformance.results.json_codec import encode
@@ -27,8 +28,7 @@ _CHANGED = re.compile(r"[+~]|dirty")
 NOT_JUDGED = "not judged"
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Consecutive runs of one kernel with the same outcome of a case."""
 
     outcome: Outcome
@@ -36,8 +36,7 @@ class Stretch:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelHistory:
+class KernelHistory(Struct, frozen=True):
     """The outcomes of one case on one kernel, as stretches by date.
 
     ``tally`` counts the newest build under the newest suite, to show whether the case is flaky.
@@ -74,8 +73,7 @@ class KernelHistory:
         return self.stretches[-1].runs[-1].head.suite
 
 
-@dataclass(frozen=True, slots=True)
-class CaseHistory:
+class CaseHistory(Struct, frozen=True):
     """The history of one case: kernels by release."""
 
     case: str
@@ -130,8 +128,7 @@ class CaseHistory:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeChange:
+class OutcomeChange(Struct, frozen=True):
     """A case whose outcome differs from its last run on this kernel.
 
     ``flaky``: build, suite and program are the same.
@@ -143,8 +140,7 @@ class OutcomeChange:
     flaky: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RunChanges:
+class RunChanges(Struct, frozen=True):
     """One run of a kernel, and the outcomes that changed in it.
 
     ``new_cases`` counts cases that never ran on this kernel before.  ``same_kernel`` and

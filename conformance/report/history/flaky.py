@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from conformance.results.outcome import Outcome
 from conformance.results.stored_outcomes import CaseOutcome
@@ -23,8 +24,7 @@ _CLASSES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """The outcomes of one case on one kernel, counted; SKIP and ERROR do not count."""
 
     outcomes: Mapping[Outcome, int]
@@ -67,8 +67,7 @@ class Tally:
         return f"{', '.join(parts)} of {self.runs}"
 
 
-@dataclass(frozen=True, slots=True)
-class Flaky:
+class Flaky(Struct, frozen=True):
     """A case whose outcome differs among runs of one kernel.
 
     ``one_kernel``: base and new are the same kernel.

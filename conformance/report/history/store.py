@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.results.errors import ReportError
 from conformance.results.stored_outcomes import RunOutcomes, read_outcomes
 from conformance.results.stored_runs import runs_below
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Struct, frozen=True):
     """The runs of kernels by start time, and the unreadable files with the reason."""
 
     runs: tuple[RunOutcomes, ...]

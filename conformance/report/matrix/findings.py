@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _DOCS = Path(__file__).parents[3] / "docs"
 FINDINGS = _DOCS / "findings.md"
@@ -17,8 +18,7 @@ _LOCAL_LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+://)[^)]*\)")
 _NAMED = re.compile(r"`([a-z0-9_-]+\.[a-z0-9_.-]*)(…?)`")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One section: heading, text in Markdown without local links, and the cases it names."""
 
     title: str

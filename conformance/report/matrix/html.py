@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup
+from msgspec import Struct, field
 
 from conformance.cases.case import Case
 from conformance.report.difference import difference_lines
@@ -131,8 +131,7 @@ class _Table:
         return self._numbers[key]
 
 
-@dataclass(slots=True)
-class _Tables:
+class _Tables(Struct):
     findings: Sequence[Finding]
     functions: _Table = field(default_factory=_Table)
     lines: _Table = field(default_factory=_Table)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from conformance.abi.switch import Switch
 from conformance.abi.switches import SWITCHES
@@ -34,8 +35,7 @@ _MOST_ALIKE = 30
 _OF_A_RUN = frozenset({"guests", "began", "took", "results"})
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedResult:
+class GroupedResult(Struct, frozen=True):
     """Variants of a function with one outcome for one reason, on these kernels.
 
     ``alike`` are other functions with the same difference, or the same known bug.  For a changed
@@ -66,8 +66,7 @@ class GroupedResult:
         return sum(len(each.rows) for each in (self.group, *self.alike))
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchChange:
+class SwitchChange(Struct, frozen=True):
     """A dated switch that differs between two kernels; ``case`` is the id of its case.
 
     ``since`` is the first release with the change, in the series of the later kernel if it was
@@ -92,8 +91,7 @@ class SwitchChange:
         return f" (since {self.since})" if self.since else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Struct, frozen=True):
     """From one kernel to the next.
 
     ``begin`` and ``end`` count the cases that apply only to the later, and only to the earlier
@@ -117,8 +115,7 @@ class Transition:
         return ", ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One fact of every run, in the order of columns; "" if unknown."""
 
     name: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from conformance.abi.profile import Profile, ProfileError, Release, profile_for
 from conformance.abi.switch import Kind
@@ -32,8 +33,7 @@ class Absence(StrEnum):
     NOT_RUN = "not run"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One run; ``label`` is its kernel, with the time if several runs are of one kernel.
 
     ``profile`` is None if this suite does not know it.
@@ -62,16 +62,14 @@ class Column:
         return record.verdict.value
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(Struct, frozen=True):
     """The outcome on the nearest earlier kernel with a result."""
 
     outcome: Outcome
     column: Column
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A case on a kernel: a result, or why there is none.
 
     ``before`` is set if the outcome differs from that of the kernel before.
@@ -82,8 +80,7 @@ class Cell:
     before: Before | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A case on all kernels; ``case`` is its function in this suite, if it has one."""
 
     id: str
@@ -124,8 +121,7 @@ class Row:
         return found[-1] if found else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
+class Matrix(Struct, frozen=True):
     """All columns and rows."""
 
     columns: tuple[Column, ...]
@@ -140,8 +136,7 @@ class Matrix:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Variants with the same sentence; ``name`` is the common part of their ids."""
 
     name: str

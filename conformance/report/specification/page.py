@@ -11,9 +11,10 @@ import inspect
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+
+from msgspec import Struct
 
 from conformance.abi.profile import NAMED, Profile, profile_for
 from conformance.abi.switches import BY_NAME, DERIVED
@@ -25,8 +26,7 @@ from conformance.report.html.pages import render_page
 from conformance.report.specification.abi_tables import releases
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """What one case proves: its sentence, further paragraphs, and the ids of its variants."""
 
     case: Case
@@ -43,8 +43,7 @@ class Sentence:
         return on + off + [(f"bug {name}", says[name]) for name in self.case.bugs]
 
 
-@dataclass(frozen=True, slots=True)
-class Chapter:
+class Chapter(Struct, frozen=True):
     """The sentences of one case file."""
 
     title: str
@@ -52,8 +51,7 @@ class Chapter:
     sentences: tuple[Sentence, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Surface:
+class Surface(Struct, frozen=True):
     """The chapters whose case ids begin with the same word."""
 
     name: str

@@ -7,8 +7,9 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from conformance.abi import calibration
 from conformance.cases.surfaces import listed

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import fields
 from pathlib import Path
+
+from msgspec.structs import fields
 
 from conformance.results import journal
 from conformance.results.case_result import CaseResult

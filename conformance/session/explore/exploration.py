@@ -5,11 +5,12 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import NoReturn
+
+from msgspec import Struct, field
 
 from conformance.report.causes import symptom
 from conformance.results.outcome import Outcome
@@ -30,8 +31,7 @@ _SILENT_S = 900.0
 _END_S = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What is explored: until ``seconds`` are over or ``programs`` were run; None is no limit."""
 
     target: Target
@@ -41,8 +41,7 @@ class Plan:
     kept: Sequence[Actions] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(Struct, frozen=True):
     """A message of an explorer, about what it did since the last one.
 
     ``new`` programs reached something new, ``found`` diverge, ``passed`` are kept ones that passed.
@@ -58,8 +57,7 @@ class _Said:
     shrinking: Played | None = None
 
 
-@dataclass(slots=True)
-class Exploration:
+class Exploration(Struct):
     """What all explorers have found."""
 
     counts: Counts = field(default_factory=Counts)

@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from conformance.abi.profile import Profile
 from conformance.cases.case import Case, Isolation, Tier
@@ -44,8 +46,7 @@ _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 MakeWorker = Callable[[Path], Worker]
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
+class Played(Struct, frozen=True):
     """A program that was run: its choices, its text, its result, and what it reached."""
 
     actions: Actions
@@ -55,8 +56,7 @@ class Played:
     reached: frozenset[Feature]
 
 
-@dataclass(slots=True)
-class Counts:
+class Counts(Struct):
     """What was done: programs, operations; what the model does not know, by reason."""
 
     programs: int = 0

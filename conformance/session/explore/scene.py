@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from conformance.client.addresses import PAGE, WORDS
 from conformance.client.memory import discard
@@ -29,8 +30,7 @@ class Crowded(Exception):
     """A program needs more processes at a time than a guest can have."""
 
 
-@dataclass(slots=True)
-class Registered:
+class Registered(Struct):
     """A registration that succeeded; ``payload`` fits its event."""
 
     data: Any
@@ -41,8 +41,7 @@ class Registered:
     bit: int
 
 
-@dataclass(slots=True)
-class Scene:
+class Scene(Struct):
     """The processes, descriptors, registrations, pages and listeners of a program."""
 
     ue: Any

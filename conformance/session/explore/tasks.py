@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import mmap
 import os
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from conformance.client.addresses import PAGE, READ_WRITE
 from conformance.client.memory import discard, memory_file

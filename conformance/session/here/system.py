@@ -12,8 +12,10 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from conformance.results.json_codec import SchemaError, decode
 from conformance.session.here import occupancy
@@ -44,8 +46,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _END_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class SystemState:
+class SystemState(Struct, frozen=True):
     """What a run may change, as it was before.
 
     ``session`` is that of the agent's processes, 0 before they start, and ``session_started`` the

@@ -15,11 +15,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import NoReturn
 
 import pytest
+from msgspec import Struct, field
 
 from conformance.cases.case import Isolation
 from conformance.session.controller.controller import Controller
@@ -57,8 +57,7 @@ class PoolFailed(Exception):
     """No worker lives long enough to run a case."""
 
 
-@dataclass(slots=True, eq=False)
-class _WorkerProcess:
+class _WorkerProcess(Struct, eq=False):
     """One worker, as the controlling process knows it.
 
     ``ready`` means that it accepts cases.  It runs the first of those ``assigned``.  ``last_heard``

@@ -10,7 +10,6 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import takewhile
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import pytest
+from msgspec import Struct
 
 from conformance.session.worker.case_hooks import CaseHooks
 from host.die_with_parent import tie
@@ -28,25 +28,21 @@ NAME = "uevt-forked"
 _OUTPUT_PLUGINS = ("terminalreporter", "capturemanager")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerReady:
+class WorkerReady(Struct, frozen=True):
     """The guest boots, and the worker accepts cases."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardedReport:
+class ForwardedReport(Struct, frozen=True):
     """A report of pytest, serialized."""
 
     report: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CaseDone:
+class CaseDone(Struct, frozen=True):
     """A case ended and was reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerFailed:
+class WorkerFailed(Struct, frozen=True):
     """An unexpected exception, which ends the worker."""
 
     text: str

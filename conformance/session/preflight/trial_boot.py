@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from conformance.results.exit_codes import KernelOrigin
 from conformance.runner.prepared_guest import OPENING

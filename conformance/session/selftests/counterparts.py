@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """A heading of docs/selftests.md that explains failures on a correct kernel.
 
     It explains one that has an assertion with ``pattern``, or (``alone``) one that does not occur

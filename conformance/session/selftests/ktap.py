@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 NOT_BEGUN = "not_begun"
 """The name that stands for tests without one."""
@@ -21,8 +22,7 @@ class Result(StrEnum):
     NONE = "no result"
 
 
-@dataclass(frozen=True, slots=True)
-class Selftest:
+class Selftest(Struct, frozen=True):
     """One test of a program; ``why`` are the lines about its failure."""
 
     program: str

@@ -7,8 +7,9 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from conformance.session.program_guest import ProgramGuest, program_guest
 from conformance.session.selftests.counterparts import COUNTERPARTS, EXPLANATIONS, Explanation
@@ -23,8 +24,7 @@ _PROGRAM_S = 12.0
 _FAILED = (Result.NOT_OK, Result.NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """An upstream test, and for a failed one what it does alone in a new guest."""
 
     test: Selftest

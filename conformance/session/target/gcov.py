@@ -10,9 +10,11 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from conformance.results.stored_runs import Covered
 from host.programs import ProgramFailed, output_of
@@ -30,8 +32,7 @@ class NoCoverage(HostTrouble):
     """The counters of a kernel cannot be read here."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountedObject:
+class CountedObject(Struct, frozen=True):
     """An object of the kernel with counters.
 
     ``source`` is its file in the kernel tree, ``notes`` the compiler's notes about it, ``counters``
@@ -51,8 +52,7 @@ class CountedObject:
         return cls(str(name.with_suffix(".c")), notes, f"{_DEBUGFS}{place}")
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """Execution counts of the lines and branches of one file.
 
     A branch is identified by its line and its number there.

@@ -9,8 +9,10 @@ import re
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from conformance.abi.profile import Profile, ProfileError, on_release, profile_for
 from conformance.results.exit_codes import KernelOrigin
@@ -64,8 +66,7 @@ KERNELS = ("kernel", "image", "tree", "here")
 MODEL_ABI = "6.12.117"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The kernel under test; without ``image`` it is the running one or the model.
 
     ``variant`` says what a modified kernel is a variant of.  ``config`` is its configuration file

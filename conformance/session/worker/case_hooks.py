@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
+from msgspec.structs import replace
 
 from conformance.cases.case import Case
 from conformance.report.failure import render_failure

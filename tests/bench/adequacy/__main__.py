@@ -18,7 +18,6 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
 from itertools import chain, product
 from math import inf
 from multiprocessing import Pipe, get_context
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import coverage
+from msgspec.structs import asdict, replace
 
 from conformance.abi.switches import SWITCHES
 from tests.bench.adequacy import recording, replay

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
+
+from msgspec import Struct
 
 from tests.bench.adequacy.mutants import Mutant, mutated
 
@@ -18,8 +19,7 @@ ROOT = Path(__file__).parents[3]
 _ANEW = ("conformance", "tests.bench.adequacy.re")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A mutant of a file, or a switch that is flipped on a kernel.
 
     ``cases`` are the kernels and ids of those that can notice it, in the order to try them.
@@ -71,8 +71,7 @@ def _functions(
             yield from _functions(vars(value), module, f"{name}.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Importer:
+class _Importer(Struct, frozen=True):
     """Imports one module from other code."""
 
     name: str

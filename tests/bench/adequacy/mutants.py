@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _RELATIONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt},
@@ -26,8 +27,7 @@ _ALONE_FIELDS = ("decorator_list", "returns", "annotation", "bases", "format_spe
 _DELETED = (ast.AugAssign, ast.Raise, ast.Continue, ast.Break)
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
+class Mutant(Struct, frozen=True):
     """A change: its number in the source, function ("" at import), lines of its statement, text."""
 
     number: int
@@ -36,8 +36,7 @@ class Mutant:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Site:
+class _Site(Struct, frozen=True):
     """A place in a tree, and what may stand there instead."""
 
     parent: ast.AST

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.abi.profile import profile_for
 from conformance.abi.switches import BY_NAME
@@ -26,8 +28,7 @@ from tests.bench.fixes import PATCHES
 FIXED = "6.12+fixes"
 
 
-@dataclass(frozen=True, slots=True)
-class Recordings:
+class Recordings(Struct, frozen=True):
     """The recordings of a kernel, each pickled, by the id of the variant; why others have none."""
 
     abi: str

@@ -6,10 +6,12 @@ import pickle
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from conformance.abi.adapted_profile import AdaptedProfile
 from conformance.abi.profile import Profile, profile_for
@@ -25,8 +27,7 @@ from conformance.ops import Observation, Operation, Watch
 CASE_S = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """An operation, the kernel's answer, and whether it repeats the one before."""
 
     operation: Operation
@@ -34,8 +35,7 @@ class Answered:
     again: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """One run of a case: the serial of its names, the next id of a format, and the answers."""
 
     serial: int
@@ -47,8 +47,7 @@ class Strayed(Exception):
     """The program performs an operation that the kernel has not answered."""
 
 
-@dataclass(slots=True)
-class Replayed:
+class Replayed(Struct):
     """An executor that answers as the kernel did, and the deadline of its recorded repetitions."""
 
     answers: Sequence[Answered]
@@ -110,8 +109,7 @@ def variants_by_id() -> Mapping[str, Variant]:
     return {each.id: each for each in all_variants()}
 
 
-@dataclass(frozen=True, slots=True)
-class Noticed:
+class Noticed(Struct, frozen=True):
     """How the first case ended that a mutant does not pass ("" if all do), and what strayed."""
 
     how: str

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 import tree_sitter_c
+from msgspec import Struct
 from tree_sitter import Language, Node, Parser
 
 PARAMETERS = "/sys/module/trace_events_user/parameters"
@@ -55,8 +55,7 @@ static __always_inline bool uevt_is(int number)
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
+class Mutant(Struct, frozen=True):
     """A change of one place: its number, line from 1, function, operator, and both texts."""
 
     number: int

@@ -6,7 +6,8 @@ It shares no code with the writer, and refuses what the document only discourage
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 _RESULT = re.compile(r"(ok|not ok) (\d+)(?: ([^#\n]*[^#\s]))?(?: # (.*))?")
 _DIRECTIVES = {"SKIP", "TODO", "XFAIL", "TIMEOUT", "ERROR"}
@@ -16,8 +17,7 @@ class KtapError(AssertionError):
     """A line that KTAP does not allow at its place."""
 
 
-@dataclass
-class Ktap:
+class Ktap(Struct):
     """One test: ``ok`` from its line, ``directive`` and ``detail`` after the "#".
 
     ``bailed_out`` is the reason if it has fewer subtests than planned.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from conformance.report.export import github
 from conformance.report.export.ktap_stream import KtapStream

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kcidb_io.schema import V5_3
+from msgspec.structs import replace
 
 from conformance.report.export.kcidb import Sender, Status, render_kcidb, status_of
 from conformance.results.case_result import Evidence

@@ -6,10 +6,10 @@ import json
 import re
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
+from msgspec.structs import replace
 
 from conformance.report.export.kselftest import render_kselftest
 from conformance.results.outcome import Blame, Level, Outcome

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from conformance.report.export.ktap_stream import KtapRuns, KtapStream
 from conformance.results.case_result import CaseResult

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from junitparser import xunit2
+from msgspec.structs import replace
 from tap.parser import Parser
 
 from conformance.report.export import github

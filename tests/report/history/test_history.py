@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.report.history.store import Store
 from conformance.results.directory import link_latest
@@ -30,7 +30,7 @@ def record(
     """A run on a day of November: cases a.a, a.b and so on."""
     release = release or kernel
     plain = KernelFacts(kernel, release, release, build=release)
-    shown = replace(plain, **facts)  # type: ignore[arg-type]
+    shown = replace(plain, **facts)
     cases = [
         case(f"a.{letter}", outcome, digest="aa", course="0a")
         for letter, outcome in zip("abcdef", outcomes, strict=False)

@@ -6,10 +6,10 @@ import io
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.report.terminal.progress import Live
 from conformance.report.terminal.summary import render_summary

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from conformance.report.terminal.summary import render_summary
 from conformance.results.case_result import CaseResult, Evidence, Mismatch

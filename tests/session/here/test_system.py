@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 from argparse import Namespace
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from conformance import cases
 from conformance.cases.case import Facility, Isolation
@@ -136,7 +136,7 @@ def test_a_run_has_the_settings_that_cases_expect(
 
 
 def keep(directory: Path, **changed: object) -> BorrowedSystem:
-    record = {name: getattr(STATE, name) for name in STATE.__slots__}
+    record = {name: getattr(STATE, name) for name in STATE.__struct_fields__}
     (directory / "state.json").write_text(json.dumps({**record, **changed}))
     return BorrowedSystem(directory)
 
@@ -212,7 +212,7 @@ def test_cases_that_need_another_kernel(
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
     borrowed = BorrowedSystem(tmp_path)
     borrowed.foreign = frozenset(foreign)
-    found = unfit(borrowed, replace(PLAIN, **case))  # type: ignore[arg-type]
+    found = unfit(borrowed, replace(PLAIN, **case))
     assert why in found
     assert bool(why) == bool(found)
 
