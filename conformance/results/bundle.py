@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from conformance.results.case_result import CaseResult
 from conformance.results.errors import ReportError
 from conformance.results.files import reading
-from conformance.results.json_codec import decode, encode
+from conformance.results.json_codec import decode
 from conformance.results.run import RunHead
 from host.files import read_given
 
@@ -38,7 +38,7 @@ class Bundle(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The text of its file."""
-        return json.dumps(encode(self), indent=1, allow_nan=False) + "\n"
+        return json.dumps(to_builtins(self), indent=1, allow_nan=False) + "\n"
 
 
 def read_bundle(path: Path) -> Bundle:

@@ -12,9 +12,9 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
-from conformance.results.json_codec import decode, encode
+from conformance.results.json_codec import decode
 from conformance.results.outcome import UNEXPECTED, Blame, Level, Outcome, SkipReason
 from conformance.results.recorded_program import RecordedStep
 from host.text import cut
@@ -217,7 +217,7 @@ class CaseResult(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """One entry of ``cases`` in schema 1."""
-        document: dict[str, Any] = encode(self)
+        document: dict[str, Any] = to_builtins(self)
         return document
 
     @classmethod

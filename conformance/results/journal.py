@@ -17,10 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+from msgspec import to_builtins
+
 from conformance.results.case_result import CaseResult
 from conformance.results.contradiction import Contradiction
 from conformance.results.errors import ReportError
-from conformance.results.json_codec import encode
 from conformance.results.run import Functions, RunHead
 from conformance.results.shard import Shard
 from host import files
@@ -85,14 +86,14 @@ class JournalWriter:
 
     def begin(self, head: RunHead) -> None:
         """The run starts or resumes."""
-        self._append({"event": "run", **encode(head)})
+        self._append({"event": "run", **to_builtins(head)})
 
     def plan(
         self, selected: int, functions: Functions | None = None, shards: tuple[Shard, ...] = ()
     ) -> None:
         """The number of selected cases, including those that ended before the run resumed."""
         more = {"functions": functions, "shards": shards}
-        known = {name: encode(value) for name, value in more.items() if value}
+        known = {name: to_builtins(value) for name, value in more.items() if value}
         self._append({"event": "plan", "selected": selected, **known})
 
     def guests(self, how: str) -> None:
@@ -117,7 +118,7 @@ class JournalWriter:
 
     def contradiction(self, found: Contradiction) -> None:
         """The kernel contradicts a dated switch."""
-        self._append({"event": "contradiction", "contradiction": encode(found)})
+        self._append({"event": "contradiction", "contradiction": to_builtins(found)})
 
     def end(self, note: str = "") -> None:
         """The run ended."""

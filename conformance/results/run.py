@@ -8,13 +8,13 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import fields
 
 from conformance.results.case_result import MODULE_SURFACE, CaseResult
 from conformance.results.contradiction import Contradiction
 from conformance.results.frozen import FrozenShare
-from conformance.results.json_codec import SCHEMA, SchemaError, decode, encode
+from conformance.results.json_codec import SCHEMA, SchemaError, decode
 from conformance.results.judging import verdict_of
 from conformance.results.outcome import Level, Outcome, RunVerdict, SkipReason, failing
 from conformance.results.shard import Shard
@@ -273,11 +273,11 @@ class RunRecord(Struct, frozen=True):
             counts = {outcome.value: self.count(outcome) for outcome in Outcome}
             summary = {"verdict": self.verdict.value, **counts}
         summary |= {"selected": self.selected, "duration_s": self.duration_s, "note": self.note}
-        summary["contradictions"] = encode(self.contradictions)
+        summary["contradictions"] = to_builtins(self.contradictions)
         for name in ("functions", "frozen", "shards"):
             if found := getattr(self, name):
-                summary[name] = encode(found)
-        return {**encode(self.head), "cases": encode(self.cases), "summary": summary}
+                summary[name] = to_builtins(found)
+        return {**to_builtins(self.head), "cases": to_builtins(self.cases), "summary": summary}
 
     @classmethod
     def from_json(cls, data: object, where: str = "run") -> RunRecord:

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
 from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter, is_in_use
-from conformance.results.json_codec import encode
 from conformance.results.outcome import Outcome
 from conformance.results.replay import read_journal
 from tests.report.samples import case, failure, head
@@ -163,7 +163,7 @@ def test_kill_9_loses_no_acknowledged_line(path: Path, after: int) -> None:
 
 def test_a_journal_of_another_schema_is_refused(path: Path) -> None:
     with JournalWriter(path) as journal:
-        journal._append({"event": "run", **encode(head()), "schema": 2})
+        journal._append({"event": "run", **to_builtins(head()), "schema": 2})
     with pytest.raises(ReportError, match="line 1: schema 2 is of another version of uevt"):
         read_journal(path)
 

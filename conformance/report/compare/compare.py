@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from conformance.report.compare.kinds import REGRESSIONS, Kind, kind_of, weight
 from conformance.report.history.flaky import Flaky, flaky_cases
 from conformance.results.case_result import CaseResult
 from conformance.results.contradiction import Contradiction
-from conformance.results.json_codec import encode
 from conformance.results.outcome import OUTCOME_OF, Level, Outcome, RunVerdict, failing
 from conformance.results.run import KernelFacts, RunRecord, same_kernel
 from conformance.results.stored_outcomes import CaseOutcome, RunOutcomes
@@ -149,8 +148,8 @@ class Comparison(Struct, frozen=True):
             "not_built": self.lost_user_events,
             "base_not_built": self.gained_user_events,
             "config": None if self.options is None else dict(self.options),
-            "contradicted": encode(self.newly_contradicted),
-            "no_longer_contradicted": encode(self.no_longer_contradicted),
+            "contradicted": to_builtins(self.newly_contradicted),
+            "no_longer_contradicted": to_builtins(self.no_longer_contradicted),
             "flaky": [_flaky(each) for each in self.flaky],
             "changes": [change.to_json(self.fail_on) for change in self.changes],
             "still_failing": [change.to_json(self.fail_on) for change in self.still_failing],
@@ -248,9 +247,9 @@ def _extract(result: CaseResult) -> dict[str, Any]:
         "outcome": result.outcome.value,
         "blame": result.blame.value,
         "reason": result.reason,
-        "mismatches": encode(result.mismatches),
+        "mismatches": to_builtins(result.mismatches),
         "adapted": list(result.adapted),
-        "rerun": encode(result.rerun),
+        "rerun": to_builtins(result.rerun),
         "digest": result.digest,
     }
 
@@ -262,7 +261,7 @@ def _flaky(found: Flaky) -> dict[str, Any]:
 
 def _head(record: RunRecord) -> dict[str, Any]:
     return {
-        **encode(record.head),
+        **to_builtins(record.head),
         "verdict": record.verdict.value,
         "selected": record.selected,
         "missing": record.missing,

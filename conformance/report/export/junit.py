@@ -12,10 +12,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from msgspec import to_builtins
+
 from conformance.report.export.ktap import remarks
 from conformance.report.failure import render_failure
 from conformance.results.case_result import CaseResult, Rerun
-from conformance.results.json_codec import encode
 from conformance.results.outcome import Outcome
 from conformance.results.run import RunHead, RunRecord, self_check_of, with_names
 from host.files import write_atomically
@@ -75,7 +76,7 @@ def _add_suite(root: Element, record: RunRecord, name: str, prefix: str) -> None
 
 
 def _properties(record: RunRecord) -> dict[str, str]:
-    kernel = {f"kernel.{key}": value for key, value in encode(record.head.kernel).items()}
+    kernel = {f"kernel.{key}": value for key, value in to_builtins(record.head.kernel).items()}
     kernel["kernel.patches"] = " ".join(each.name for each in record.head.kernel.patches)
     host = {f"host.{key}": value for key, value in record.head.host.items()}
     run = {

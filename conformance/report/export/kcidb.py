@@ -23,13 +23,12 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from conformance.abi.switches import BY_NAME
 from conformance.report.failure import remark, render_failure
 from conformance.results.case_result import CaseResult
-from conformance.results.json_codec import encode
 from conformance.results.outcome import NOT_OK, Blame, Outcome, RunVerdict, SkipReason
 from conformance.results.run import RunHead, RunRecord, with_names
 from conformance.results.verdict import verdict_line
@@ -171,7 +170,7 @@ class _Run:
     def _built(self) -> dict[str, Any]:
         kernel = self._record.head.kernel
         # The profile belongs to the run.
-        facts = {name: value for name, value in encode(kernel).items() if name != "profile"}
+        facts = {name: value for name, value in to_builtins(kernel).items() if name != "profile"}
         return {
             "id": self._build,
             "checkout_id": self._build,
@@ -199,7 +198,7 @@ class _Run:
                 "verdict": record.verdict.value,
                 "fail_on": record.head.fail_on.value,
                 "note": record.note,
-                "contradictions": encode(record.contradictions),
+                "contradictions": to_builtins(record.contradictions),
             }
         }
         return test
@@ -215,7 +214,7 @@ class _Run:
         if case.outcome in NOT_OK | {Outcome.XFAIL}:
             shown = printable("\n".join(render_failure(case, head)))
             test["log_excerpt"] = _excerpt(shown)
-            parts = {**encode(case.evidence), "steps": "\n".join(case.evidence.steps)}
+            parts = {**to_builtins(case.evidence), "steps": "\n".join(case.evidence.steps)}
             del parts["program"]
             facts["evidence"] = {name: _excerpt(text) for name, text in parts.items() if text}
         test["misc"] = {"uevt": facts}

@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from conformance.report.history.flaky import Tally
-from conformance.results.json_codec import encode
 from conformance.results.outcome import NO_VERDICT, Outcome
 from conformance.results.run import KernelFacts, same_kernel
 from conformance.results.stored_outcomes import RunOutcomes
@@ -175,7 +174,7 @@ class RunChanges(Struct, frozen=True):
             "same_kernel": self.same_kernel,
             "same_suite": self.same_suite,
             "fresh": self.new_cases,
-            "changed": encode(self.changes),
+            "changed": to_builtins(self.changes),
         }
 
 

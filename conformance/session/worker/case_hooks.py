@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from conformance.cases.case import Case
 from conformance.report.failure import render_failure
 from conformance.results.case_result import CaseResult
-from conformance.results.json_codec import encode
 from conformance.results.outcome import NOT_OK, Outcome
 from conformance.runner.case_location import failing_line, located
 from conformance.session.controller.controller import DATA
@@ -114,7 +114,7 @@ class CaseHooks:
         """Results that belong to no case, contradicted switches, and how the guest started."""
         return {
             "others": [each.to_json() for each in self._worker.take_other_results()],
-            "contradictions": encode(self._worker.contradictions),
+            "contradictions": to_builtins(self._worker.contradictions),
             "start": self._worker.start,
         }
 

@@ -197,7 +197,7 @@ def test_an_unknown_subject_gets_suggestions(store: Path, history: History) -> N
     [
         (b"", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
-        (b"[]", "expected an object"),
+        (b"[]", "expected `object`, got `array`"),
         (b'{"name": "package"}', "has no schema"),
     ],
 )
