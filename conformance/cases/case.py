@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
@@ -30,6 +30,9 @@ _DIRECTORY = "Documentation/trace/"
 _OF_DIRECTORY = re.compile(r"[\w-]+\.rst@")
 _ATTRIBUTE = "uevt_case"
 _KEYWORDS = "uevt_keywords"
+# What `needs` and `without` may name, and `bug`.
+_CONDITIONS = (*BY_NAME, *DERIVED)
+_BUGS = tuple(each.name for each in BUGS)
 
 
 # Variants of a case that have the tier of the case; the others are full.
@@ -254,18 +257,18 @@ class Surface(Struct, frozen=True):
         stated: Declaration = {**_DEFAULTS, **self.defaults, **own}
         _check_words("keyword", stated, Declaration.__annotations__)
         needs, without = stated["needs"].split(), stated["without"].split()
-        _check_words("switch", (*needs, *without), (*BY_NAME, *DERIVED))
+        _check_words("switch", (*needs, *without), _CONDITIONS)
         _check_words("switch", stated["switch"].split(), BY_NAME)
-        _check_words("tier", [stated["tier"]], Tier)
-        _check_words("isolation", [stated["isolation"]], Isolation)
+        _check_words("tier", [stated["tier"]], tuple(Tier))
+        _check_words("isolation", [stated["isolation"]], tuple(Isolation))
         facilities = stated["facilities"].split()
-        _check_words("facility", facilities, Facility)
+        _check_words("facility", facilities, tuple(Facility))
         spec = _spec(self.defaults.get("spec", ""), own.get("spec", ""))
         doc = _doc(self.defaults.get("doc", ""), own.get("doc", ""))
-        _check_words("level", [stated["level"]], Level)
+        _check_words("level", [stated["level"]], tuple(Level))
         bugs = stated["bug"].split()
-        _check_words("bug", bugs, [each.name for each in BUGS])
-        if stated["switch"] in {each.name for each in BUGS}:
+        _check_words("bug", bugs, _BUGS)
+        if stated["switch"] in _BUGS:
             bugs = [stated["switch"], *bugs]
         return Case(
             id=id,
@@ -293,9 +296,8 @@ def _check_once(own: Declaration, below: Declaration) -> None:
         raise ValueError(f"write {keyword}= or @{keyword}, not both")
 
 
-def _check_words(kind: str, words: Iterable[str], allowed: Iterable[str]) -> None:
+def _check_words(kind: str, words: Iterable[str], allowed: Collection[str]) -> None:
     """Raise ValueError for the first word that is not allowed."""
-    allowed = list(allowed)
     for word in words:
         if word not in allowed:
             raise ValueError(f"no {kind} {word!r}; write one of {', '.join(allowed)}")

@@ -108,7 +108,7 @@ def _object(kind: Any, found: dict[str, Schema]) -> Schema:
 
 
 def _kind(kind: Any, found: dict[str, Schema]) -> Schema:
-    """The schema of a type that ``json_codec`` encodes."""
+    """The schema of a type that msgspec encodes."""
     if kind is Any:
         return {}
     if isinstance(kind, UnionType):
