@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -30,8 +29,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
+import msgspec
+from msgspec import ValidationError, convert
 from msgspec.structs import asdict, replace
 
 from host import temporary_directories
@@ -162,7 +162,7 @@ class Store:
 
     def recipe(self, kernel: BuiltKernel) -> Recipe:
         """The recipe of a kernel of this store."""
-        return _recipe(json.loads((kernel.image.parent / RECORD).read_text(encoding="utf-8")))
+        return msgspec.json.decode((kernel.image.parent / RECORD).read_bytes(), type=Recipe)
 
     def publish(self, recipe: Recipe, product: Product) -> None:
         """Publish a finished build under its key: whole and on disk, or not at all."""
@@ -298,23 +298,11 @@ class Store:
         return self.root / "names" / f"{kernel_id}.json"
 
 
-def _recipe(record: Mapping[str, Any]) -> Recipe:
-    """The recipe in the record of a kernel.  Raises KeyError, TypeError."""
-    return Recipe(
-        package=record["package"],
-        revision=record["revision"],
-        wanted=tuple(record["wanted"]),
-        patches=record["patches"],
-        compiler=record["compiler"],
-        make=tuple(record.get("make", ())),
-    )
-
-
 def _is_of(key: str, record: Mapping[str, object]) -> bool:
     """Whether a record is that of the kernel with this key: it may have been edited."""
     try:
-        return {"release", "config_sha256"} <= record.keys() and _recipe(record).key == key
-    except (KeyError, TypeError, ValueError):
+        return {"release", "config_sha256"} <= record.keys() and convert(record, Recipe).key == key
+    except ValidationError:
         return False
 
 
