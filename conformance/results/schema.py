@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.json import schema_components
 
 from conformance.results.case_result import CASE_ID, CaseResult
 from conformance.results.contradiction import Contradiction
@@ -29,7 +26,7 @@ from conformance.results.summary import Summary
 Schema = dict[str, Any]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+_REFERENCE = "#/$defs/{name}"
 _CASE_ID = {"pattern": f"^{CASE_ID.pattern}$"}
 _SHA256 = {"pattern": "^[0-9a-f]{64}$"}
 _SECONDS = {"minimum": 0}
@@ -53,80 +50,68 @@ _RECORDED_CASE = {
 
 def results_schema() -> Schema:
     """The schema of results.json."""
-    found: dict[str, Schema] = {}
-    run = _object(RunHead, found)
+    kinds = (RunHead, CaseResult, RunVerdict, Contradiction, Functions, FrozenShare, Shard)
+    found = _definitions(*kinds)
+    run = found.pop(RunHead.__name__)
     run["properties"] |= {
-        "cases": {"type": "array", "items": _kind(CaseResult, found)},
+        "cases": {"type": "array", "items": _reference(CaseResult)},
         "summary": {"$ref": "#/$defs/Summary"},
     }
     run["required"] = ["schema", *run["required"], "cases", "summary"]
-    found["Summary"] = _summary(found)
-    return _head("A run of uevt: results.json", found) | run
+    found["Summary"] = _summary()
+    return _head("A run of uevt: results.json", found, run)
 
 
 def summary_schema() -> Schema:
     """The schema of the summaries in docs/results."""
-    found: dict[str, Schema] = {"RecordedCase": _RECORDED_CASE}
-    summary = _object(Summary, found)
-    return _head("A published run of uevt", found) | summary
+    found = {**_definitions(Summary), "RecordedCase": _RECORDED_CASE}
+    return _head("A published run of uevt", found, found.pop(Summary.__name__))
 
 
-def _head(title: str, definitions: dict[str, Schema]) -> Schema:
-    return {"$schema": _DIALECT, "title": title, "$defs": dict(sorted(definitions.items()))}
+def _head(title: str, definitions: dict[str, Schema], schema: Schema) -> Schema:
+    return {
+        "$schema": _DIALECT,
+        **schema,
+        "title": title,
+        "$defs": dict(sorted(definitions.items())),
+    }
 
 
-def _summary(found: dict[str, Schema]) -> Schema:
+def _definitions(*kinds: type) -> dict[str, Schema]:
+    """The schemas of these types and of those in them, by name."""
+    _, found = schema_components(kinds, ref_template=_REFERENCE)
+    for each in found.values():
+        # Docstrings are for the readers of the source.
+        each.pop("description", None)
+    for (name, key), more in _MORE.items():
+        if name in found:
+            found[name]["properties"][key] |= more
+    return found
+
+
+def _reference(kind: type) -> Schema:
+    return {"$ref": _REFERENCE.format(name=kind.__name__)}
+
+
+def _summary() -> Schema:
     """The summary, which has either a verdict and counts or the result of a self-check."""
     counts = {outcome.value: {"type": "integer", "minimum": 0} for outcome in Outcome}
     common = {
         "selected": {"type": "integer", "minimum": 0},
         "duration_s": {"type": "number", **_SECONDS},
         "note": {"type": "string"},
-        "contradictions": {"type": "array", "items": _kind(Contradiction, found)},
-        "functions": _kind(Functions, found),
-        "frozen": _kind(FrozenShare, found),
-        "shards": {"type": "array", "items": _kind(Shard, found)},
+        "contradictions": {"type": "array", "items": _reference(Contradiction)},
+        "functions": _reference(Functions),
+        "frozen": _reference(FrozenShare),
+        "shards": {"type": "array", "items": _reference(Shard)},
     }
-    verdicts = {"verdict": _kind(RunVerdict, found), "self_check": {"enum": ["ok", "failed"]}}
+    verdicts = {"verdict": _reference(RunVerdict), "self_check": {"enum": ["ok", "failed"]}}
     return {
         "type": "object",
         "properties": {**verdicts, **counts, **common},
         "required": ["selected", "duration_s", "note"],
         "oneOf": [{"required": ["verdict"]}, {"required": ["self_check"]}],
     }
-
-
-def _object(kind: Any, found: dict[str, Schema]) -> Schema:
-    """The schema of a struct; those of the classes in it are added to ``found``."""
-    hints = get_type_hints(kind)
-    properties = {
-        each.name: _kind(hints[each.name], found) | _MORE.get((kind.__name__, each.name), {})
-        for each in fields(kind)
-    }
-    needed = [each.name for each in fields(kind) if each.required]
-    return {"type": "object", "properties": properties, "required": needed}
-
-
-def _kind(kind: Any, found: dict[str, Schema]) -> Schema:
-    """The schema of a type that msgspec encodes."""
-    if kind is Any:
-        return {}
-    if isinstance(kind, UnionType):
-        return {"anyOf": [_kind(each, found) for each in get_args(kind)]}
-    if get_origin(kind) is tuple:
-        return {"type": "array", "items": _kind(get_args(kind)[0], found)}
-    if get_origin(kind) is dict:
-        return {"type": "object", "additionalProperties": _kind(get_args(kind)[1], found)}
-    if issubclass(kind, Struct):
-        name = getattr(kind, "__name__", "")
-        if name not in found:
-            # Entered first: a class may contain itself.
-            found[name] = {}
-            found[name] = _object(kind, found)
-        return {"$ref": f"#/$defs/{name}"}
-    if issubclass(kind, StrEnum):
-        return {"enum": [each.value for each in kind]}
-    return {"type": _SIMPLE[kind]}
 
 
 def documents() -> Iterator[tuple[Path, str]]:
