@@ -8,7 +8,10 @@ from conformance.abi.profile import Profile
 
 
 class AdaptedProfile(Profile, frozen=True, eq=False, kw_only=True):
-    """A profile that records which of its ``measured`` switches are read, in ``used``."""
+    """A profile that records which of its ``measured`` switches are read, in ``used``.
+
+    It is equal to itself only.
+    """
 
     measured: frozenset[str]
     used: set[str] = field(default_factory=set)

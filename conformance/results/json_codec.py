@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 
 from msgspec import Struct, ValidationError, convert
 
+from host.text import cut
+
 SCHEMA = 1
 """Version of the documents; readers refuse any other."""
 
+# The message of an error and its place, if that is not the root.
+_PLACED = re.compile(r"(?s)(.*?)(?: - at `\$((?:\.\w+|\[\d+\]|\[\.\.\.\])+)`)?")
+# Characters of a message, which may quote the document.
+_SHOWN = 200
 _Record = TypeVar("_Record", bound=Struct)
 
 
@@ -27,6 +34,6 @@ def decode(kind: type[_Record], data: object, where: str) -> _Record:
     """
     try:
         return convert(data, kind)
-    except ValidationError as error:
-        what, _, place = str(error).partition(" - at `$")
-        raise SchemaError(where + place.removesuffix("`"), what[0].lower() + what[1:]) from None
+    except (ValidationError, UnicodeError) as error:  # a lone surrogate is no UTF-8
+        what, place = _PLACED.fullmatch(str(error)).groups("")  # type: ignore[union-attr]
+        raise SchemaError(where + place, cut(what[:1].lower() + what[1:], _SHOWN)) from None

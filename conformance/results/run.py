@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct, to_builtins
-from msgspec.structs import fields
 
 from conformance.results.case_result import MODULE_SURFACE, CaseResult
 from conformance.results.contradiction import Contradiction
@@ -297,7 +296,7 @@ class RunRecord(Struct, frozen=True):
         since the file was edited.  Raises SchemaError.
         """
         summary = decode(_Body, data, where).summary
-        found = {each.name: getattr(summary, each.name) for each in fields(_Summary)}
+        found = {name: getattr(summary, name) for name in summary.__struct_fields__}
         verdict = found.pop("verdict")
         record = cls(head, cases, not_built=verdict is RunVerdict.NOT_BUILT, **found)
         if not head.self_check and record.verdict is not verdict:

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
-from msgspec.structs import fields
 
 from conformance import ops
 from conformance.client import tracefs
@@ -59,7 +58,7 @@ class Leftovers(Struct, frozen=True):
     filters: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return any(getattr(self, each.name) for each in fields(self))
+        return any(getattr(self, name) for name in self.__struct_fields__)
 
 
 def of_program(program: Sequence[ops.Operation], world: World | None) -> Leftovers:

@@ -22,7 +22,7 @@ from kernels.catalog.entries import TREE, KernelEntry
 from kernels.errors import KernelTrouble, StoreBusy
 from kernels.patches.applying import Patched
 from kernels.store.built_kernel import Recipe
-from kernels.store.last_build import FILE, UNKNOWN, LastBuild, Seen
+from kernels.store.last_build import FILE, UNKNOWN, UNRECORDED, LastBuild, Seen
 from kernels.store.store import Store
 from kernels.tools import child_process
 
@@ -219,7 +219,7 @@ class ObjectsDirectory(Struct, frozen=True):
     @contextmanager
     def recording(self, recipe: Recipe, tree: Path, patched: Patched) -> Iterator[None]:
         """Record what is built from a tree meanwhile."""
-        before = replace(self.last or LastBuild(), tree=str(tree), objects=str(self.path))
+        before = replace(self.last or UNRECORDED, tree=str(tree), objects=str(self.path))
         # If make fails, only some objects are built from the differing files.
         begun = {**before.patched, **patched.files}
         begun |= {file: Seen(UNKNOWN) for file in patched.differing}
@@ -244,7 +244,7 @@ def _is_only_compiled(file: str) -> bool:
 
 def _adjust(directory: Path, was: Path, now: Path, base: Path, tree: Path) -> None:
     """Adjust objects that were built in the directory `was`, or from another tree, for `now`."""
-    last = LastBuild.read(directory) or LastBuild()
+    last = LastBuild.read(directory) or UNRECORDED
     # A record without paths is of a store that was not moved and built everything from `base`.
     paths = {Path(last.tree or base): tree, Path(last.objects or was): now}
     replace_paths(directory, paths)

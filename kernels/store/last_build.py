@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec import Struct, convert, to_builtins
 
 from host.files import digest_of, read_record, write_record
 
@@ -44,10 +44,10 @@ class LastBuild(Struct, frozen=True):
     `tree` and `objects` are the directories that make wrote into its command lines.  "" is unknown.
     """
 
-    key: str = ""
-    wanted: tuple[str, ...] = ()
-    config: str = ""
-    patched: Mapping[str, Seen] = field(default_factory=dict)
+    key: str
+    wanted: tuple[str, ...]
+    config: str
+    patched: Mapping[str, Seen]
     tree: str = ""
     objects: str = ""
     revision: str = ""
@@ -60,9 +60,13 @@ class LastBuild(Struct, frozen=True):
             return None
         try:
             return convert(data, cls)
-        except ValidationError:
+        except ValueError:  # also text that is no UTF-8
             return None
 
     def write(self, objects: Path) -> None:
         """Write the record atomically."""
         write_record(objects / FILE, to_builtins(self))
+
+
+UNRECORDED = LastBuild(key="", wanted=(), config="", patched={})
+"""Of objects about which nothing is known."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -30,8 +31,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import msgspec
-from msgspec import ValidationError, convert
+from msgspec import convert
 from msgspec.structs import asdict, replace
 
 from host import temporary_directories
@@ -162,7 +162,7 @@ class Store:
 
     def recipe(self, kernel: BuiltKernel) -> Recipe:
         """The recipe of a kernel of this store."""
-        return msgspec.json.decode((kernel.image.parent / RECORD).read_bytes(), type=Recipe)
+        return convert(json.loads((kernel.image.parent / RECORD).read_bytes()), Recipe)
 
     def publish(self, recipe: Recipe, product: Product) -> None:
         """Publish a finished build under its key: whole and on disk, or not at all."""
@@ -302,7 +302,7 @@ def _is_of(key: str, record: Mapping[str, object]) -> bool:
     """Whether a record is that of the kernel with this key: it may have been edited."""
     try:
         return {"release", "config_sha256"} <= record.keys() and convert(record, Recipe).key == key
-    except ValidationError:
+    except ValueError:  # also text that is no UTF-8
         return False
 
 

@@ -274,6 +274,16 @@ def test_objects_from_before_the_clock_was_set_back_are_not_trusted(store: Store
     assert not command.exists()
 
 
+@pytest.mark.parametrize("record", ["{}", "[]", '{"\\ud800": 1}', '{"patched": {"a.c": 1}}'])
+def test_objects_with_a_damaged_record_are_not_trusted(store: Store, record: str) -> None:
+    ensure(ENTRY, store)
+    command = objects(store) / ".main.o.cmd"
+    command.touch()
+    (objects(store) / FILE).write_text(record)
+    ensure(CHANGED, store)
+    assert not command.exists()
+
+
 def test_failing_patch_of_the_user_is_a_user_mistake(store: Store, make: FakeMake) -> None:
     message = r"ten does not apply to linux-source-9\.9_9\.9\.3-1"
     with store.locked("a test", silent), pytest.raises(PatchRefused, match=message):

@@ -38,7 +38,11 @@ def test_a_result_survives_json(result: CaseResult) -> None:
         ("evidence", None, "case.evidence: expected `object`, got `null`"),
         ("rerun", {"outcome": "PASS"}, "case.rerun: object missing required field `blame`"),
         ("id", "Registration.Short", "case: 'Registration.Short' is not a case id"),
+        ("id", "a.b - at `$x`", "case: 'a.b - at `$x`' is not a case id"),
         ("surface", "write", "case: case registration.size_short does not belong to"),
+        ("outcome", "\ud800", "case: 'utf-8' codec can't encode character '\\ud800'"),
+        ("\ud800", "", "case: 'utf-8' codec can't encode character '\\ud800'"),
+        ("outcome", "x" * 1000, f"case.outcome: invalid enum value '{'x' * 179}…"),
     ],
 )
 def test_an_invalid_entry_is_refused_with_its_place(key: str, value: object, message: str) -> None:

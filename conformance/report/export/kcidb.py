@@ -292,4 +292,4 @@ def _clean(value: Any) -> Any:
         return _NO_TEXT.sub(lambda found: printable(found[0]), value)
     if isinstance(value, dict):
         return {_clean(key): _clean(each) for key, each in value.items()}
-    return [_clean(each) for each in value] if isinstance(value, list) else value
+    return [_clean(each) for each in value] if isinstance(value, (list, tuple)) else value

@@ -5,14 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from msgspec.structs import fields
-
 from conformance.results import journal
 from conformance.results.case_result import CaseResult
 from conformance.results.errors import ReportError
 from conformance.results.outcome import Blame, Outcome
 from conformance.results.replay import Journal, Running, read_head
-from conformance.results.run import KernelFacts, RunHead
+from conformance.results.run import RunHead
 from conformance.session.options import fill_missing, value_of
 
 # A case is abandoned after this many deaths of its worker.
@@ -61,11 +59,11 @@ def require_same_run(was: RunHead, now: RunHead, directory: Path) -> None:
 def differences(was: RunHead, now: RunHead) -> list[str]:
     """What differs between two runs in the kernel, the cases, the suite, or how they were run."""
     found = [
-        f"kernel {each.name} was {_short(before)} and is {_short(after)}"
-        for each in fields(KernelFacts)
+        f"kernel {name} was {_short(before)} and is {_short(after)}"
+        for name in was.kernel.__struct_fields__
         # The build differs with the patches.
-        if each.name != "patches"
-        and (before := getattr(was.kernel, each.name)) != (after := getattr(now.kernel, each.name))
+        if name != "patches"
+        and (before := getattr(was.kernel, name)) != (after := getattr(now.kernel, name))
     ]
     for option in _SELECTING:
         before, after = (value_of(option, each.asked) for each in (was, now))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from conformance.report.export.kcidb import Sender, Status, render_kcidb, status_of
 from conformance.results.case_result import Evidence
 from conformance.results.outcome import Blame, Level, Outcome, SkipReason
-from conformance.results.run import KernelFacts, RunRecord
+from conformance.results.run import KernelFacts, PatchFacts, RunRecord
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs, wrong
 
 SENDER = Sender("mine")
@@ -179,3 +180,13 @@ def test_evidence_is_bounded() -> None:
     assert shown.startswith("[    0.0]")
     assert len(test["log_excerpt"]) <= 16384
     assert test["log_excerpt"].startswith("CRASH write.a (0.00 s)\n")
+
+
+def test_characters_that_the_database_refuses_are_escaped_everywhere() -> None:
+    odd = "a\0b\udcff"
+    patched = replace(head().kernel, patches=(PatchFacts(odd, "0" * 64, odd),))
+    record = run(wrong("write.a", odd, adapted=(odd,)), head=replace(head(), kernel=patched))
+    text = render_kcidb([record], SENDER)
+    assert text.count(r"a\\x00b\\udcff") >= 4
+    # Escapes of JSON: a backslash before u that none escapes.
+    assert re.findall(r"(?<!\\)(?:\\\\)*(\\u(?:0000|d[89a-f]))", text) == []
