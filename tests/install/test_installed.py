@@ -92,7 +92,8 @@ def test_starts_anywhere(lab: Path) -> None:
 
 
 def test_uses_nothing_of_the_host(lab: Path) -> None:
-    program = "import ctypes, pytest; print(*sys.path, open('/proc/self/maps').read(), sep='\\n')"
+    shown = "print(*sys.path, open('/proc/self/maps').read(), sep='\\n')"
+    program = f"import ctypes, msgspec, pytest; {shown}"
     done = python(lab, program, "suite/packages")
     assert done.stderr == ""
     lines = [line for line in done.stdout.splitlines() if "/" in line]

@@ -86,7 +86,7 @@ def dask_scheduler(
     )
     try:
         deadline = Deadline(60.0, "the scheduler")
-        while not file.exists():
+        while not file.exists() or not file.stat().st_size:
             deadline.pause(0.1)
         yield process, json.loads(file.read_text())["address"]
     finally:

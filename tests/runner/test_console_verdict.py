@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from conformance.results.case_result import CaseResult, Evidence, Mismatch, Report
@@ -64,6 +66,6 @@ def test_report_before_any_case_gets_a_result() -> None:
 
 
 def test_a_report_of_a_newer_writer_is_read() -> None:
-    newer = judge_reports(result(), [WARN], "").to_json()
+    newer = json.loads(json.dumps(judge_reports(result(), [WARN], "").to_json()))
     newer["reports"][0] |= {"kind": "of_a_later_version", "new": 1}
     assert CaseResult.from_json(newer).reports[0].kind == "of_a_later_version"

@@ -22,8 +22,8 @@ _RUN_S = 300.0
 _LIBRARY = re.compile(r"^\s+(\S+) => (/\S+) \(", re.MULTILINE)
 
 
-def copy_interpreter(directory: Path, modules: Iterable[Module], engine: Path) -> None:
-    """Copy Python, these modules of the standard library, and the libraries of all and `engine`.
+def copy_interpreter(directory: Path, modules: Iterable[Module], others: Iterable[Path]) -> None:
+    """Copy Python, these modules of the standard library, and the libraries of all and `others`.
 
     Raises HostTrouble, OSError.
     """
@@ -36,7 +36,7 @@ def copy_interpreter(directory: Path, modules: Iterable[Module], engine: Path) -
     loader = elf.loader_of(python)
     if loader is None:
         raise HostTrouble(f"{python} is no dynamic 64-bit program", hint=HINT)
-    files = [python, engine]
+    files = [python, *others]
     for module in modules:
         if module.is_native:
             files.append(module.file)

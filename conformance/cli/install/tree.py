@@ -33,10 +33,12 @@ def write_collection(directory: Path) -> None:
     modules = needed_modules()
     suite, python = directory / "suite", directory / "python"
     standard = [each for each in modules if each.is_standard]
-    copy_interpreter(python, standard, ROOT / _ENGINE)
+    added = [each for each in modules if not each.is_ours and not each.is_standard]
+    native = [each.file for each in added if each.is_native]
+    copy_interpreter(python, standard, [ROOT / _ENGINE, *native])
     _copy_suite(suite, [each for each in modules if each.is_ours])
     packages = suite / "packages"
-    _copy_modules(packages, [e for e in modules if not e.is_ours and not e.is_standard])
+    _copy_modules(packages, added)
     _describe(packages)
     shutil.copy(FILES / "run.sh", directory / "run.sh")
     shutil.copy(FILES / "settings", directory / "settings")
