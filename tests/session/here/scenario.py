@@ -21,6 +21,8 @@ from typing import Any
 # A run is forked from this process, which has imported what it needs: starting Python takes half
 # of a short run here.
 import conformance.cli.client
+import conformance.report.matrix.findings
+import conformance.report.matrix.html
 import conformance.session.controller.controller
 import conformance.session.plugin
 import conformance.session.worker.here_guest  # noqa: F401
