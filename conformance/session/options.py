@@ -15,6 +15,8 @@ from conformance.results.exit_codes import ExitStyle
 from conformance.results.frozen import located
 from conformance.results.outcome import Level
 from conformance.results.shard import path
+from host.files import read_given
+from kernels.errors import BrokenFile
 
 # Options with one value, with several, and without.
 _VALUES = (
@@ -233,16 +235,34 @@ def seconds(text: str) -> float:
 
 
 def make_absolute(options: Namespace) -> None:
-    """Make the files that options name absolute.  A version becomes its frozen list."""
+    """Make the files that options name absolute.  A version becomes its frozen list.
+
+    Raises BrokenFile for a pipe that cannot be read.
+    """
     # Only runs have this option.
     if getattr(options, "frozen", None) is not None:
         options.frozen = str(Path(located(options.frozen)).absolute())
     for name in _PATHS:
         given = getattr(options, name)
         if isinstance(given, list):
-            setattr(options, name, [str(Path(each).absolute()) for each in given])
+            setattr(options, name, [_lasting(Path(each).absolute()) for each in given])
         elif given not in (None, STDOUT):
             setattr(options, name, str(Path(given).absolute()))
+
+
+def _lasting(path: Path) -> str:
+    """A file; a pipe, such as <(git diff), as a file in memory, since sessions read it again."""
+    if not path.is_fifo():
+        return str(path)
+    try:
+        content = read_given(path)
+    except OSError as error:
+        raise BrokenFile(path, error.strerror or str(error), "name a readable file") from error
+    # Python started again, for assertions, inherits it.
+    number = os.memfd_create(path.name, 0)
+    with open(number, "wb", closefd=False) as file:
+        file.write(content)
+    return f"/dev/fd/{number}"
 
 
 def words(options: Namespace) -> list[str]:
@@ -260,8 +280,8 @@ def words(options: Namespace) -> list[str]:
 
 def descriptors(options: Namespace) -> tuple[int, ...]:
     """Descriptors that a process with these options inherits."""
-    found = _DESCRIPTOR.fullmatch(options.ktap or "")
-    return (int(found[1]),) if found else ()
+    names = (options.ktap or "", *options.patch, *options.config)
+    return tuple(int(found[1]) for each in names if (found := _DESCRIPTOR.fullmatch(each)))
 
 
 def open_ktap(name: str | None) -> TextIO | None:
