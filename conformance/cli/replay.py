@@ -29,7 +29,7 @@ from conformance.runner.host_programs import HostPrograms
 from conformance.runner.patience import Patience
 from conformance.runner.process_pool import ProcessPool
 from conformance.runner.recorded_run import RecordedRun
-from conformance.session.options import KERNEL, declare_kernel, groups_of, replaced
+from conformance.session.options import KERNEL, declare_kernel, groups_of, make_absolute, replaced
 from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import MachineGuest
 from host.temporary_directories import scratch
@@ -75,6 +75,7 @@ def _perform(arguments: argparse.Namespace) -> int:
     Raises KernelsError, ReportError.
     """
     bundle = _readable(arguments.bundle)
+    make_absolute(arguments)
     targets = []
     for kernel in arguments.kernel or [None]:
         with one_kernel.resolved(replaced(arguments, kernel=kernel), "replayed") as target:

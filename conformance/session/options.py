@@ -17,6 +17,7 @@ from conformance.results.outcome import Level
 from conformance.results.shard import path
 from host.files import read_given
 from kernels.errors import BrokenFile
+from kernels.store.store import Store
 
 # Options with one value, with several, and without.
 _VALUES = (
@@ -237,7 +238,7 @@ def seconds(text: str) -> float:
 def make_absolute(options: Namespace) -> None:
     """Make the files that options name absolute.  A version becomes its frozen list.
 
-    Raises BrokenFile for a pipe that cannot be read.
+    Raises BrokenFile for a pipe that cannot be read, StoreUnusable, StoreFull.
     """
     # Only runs have this option.
     if getattr(options, "frozen", None) is not None:
@@ -245,24 +246,23 @@ def make_absolute(options: Namespace) -> None:
     for name in _PATHS:
         given = getattr(options, name)
         if isinstance(given, list):
-            setattr(options, name, [_lasting(Path(each).absolute()) for each in given])
+            setattr(options, name, [lasting(Path(each).absolute()) for each in given])
         elif given not in (None, STDOUT):
             setattr(options, name, str(Path(given).absolute()))
 
 
-def _lasting(path: Path) -> str:
-    """A file; a pipe, such as <(git diff), as a file in memory, since sessions read it again."""
+def lasting(path: Path) -> str:
+    """A file; for a pipe, such as <(git diff), a copy, which can be read again.
+
+    Raises BrokenFile, StoreUnusable, StoreFull.
+    """
     if not path.is_fifo():
         return str(path)
     try:
         content = read_given(path)
     except OSError as error:
         raise BrokenFile(path, error.strerror or str(error), "name a readable file") from error
-    # Python started again, for assertions, inherits it.
-    number = os.memfd_create(path.name, 0)
-    with open(number, "wb", closefd=False) as file:
-        file.write(content)
-    return f"/dev/fd/{number}"
+    return str(Store().keep_given(content))
 
 
 def words(options: Namespace) -> list[str]:
@@ -280,8 +280,8 @@ def words(options: Namespace) -> list[str]:
 
 def descriptors(options: Namespace) -> tuple[int, ...]:
     """Descriptors that a process with these options inherits."""
-    names = (options.ktap or "", *options.patch, *options.config)
-    return tuple(int(found[1]) for each in names if (found := _DESCRIPTOR.fullmatch(each)))
+    found = _DESCRIPTOR.fullmatch(options.ktap or "")
+    return (int(found[1]),) if found else ()
 
 
 def open_ktap(name: str | None) -> TextIO | None:

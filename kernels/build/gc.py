@@ -35,6 +35,8 @@ _KINDS = (
     ("log", "logs/*"),
     ("tree", "trees/*"),
     ("download", "downloads/*"),
+    # Patches and fragments from pipes.
+    ("given", "given/*"),
     # Of guests: recreated on demand.
     ("initramfs", "initramfs/*"),
     ("root", "roots/*.cpio"),

@@ -25,8 +25,6 @@ _LONGEST = 64 << 20
 _GZIP = b"\x1f\x8b"
 # Patches; the longest series of Linux have some hundreds.
 _LONGEST_SERIES = 10_000
-# What the shell calls the pipe of <(git diff).
-_DESCRIPTORS = Path("/dev/fd")
 # "fix.v2.mbox.gz" is named "fix.v2".
 _SUFFIXES = {".gz", ".mbox", ".mbx", ".patch", ".diff", ".eml", ".cocci"}
 
@@ -47,8 +45,6 @@ def file_of(given: str) -> str:
 def stem(given: Path) -> str:
     """The name that a file adds to a kernel id."""
     path = Path(file_of(str(given)))
-    if path.parent == _DESCRIPTORS:
-        return "pipe"
     while path.suffix in _SUFFIXES and path.stem:
         path = path.with_suffix("")
     return path.name

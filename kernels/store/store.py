@@ -36,7 +36,7 @@ from msgspec.structs import asdict, replace
 
 from host import temporary_directories
 from host.arch import IMAGE
-from host.files import read_record, sweep, sync, write_record
+from host.files import read_record, sweep, sync, write_atomically, write_record
 from host.progress import Progress
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import MIB, StoreFull, StoreUnusable
@@ -206,6 +206,17 @@ class Store:
         file = self._name_file(entry.kernel_id)
         file.parent.mkdir(exist_ok=True)
         write_record(file, record)
+
+    def keep_given(self, content: bytes) -> Path:
+        """A file of what a pipe gave; later sessions read it, until it is garbage-collected.
+
+        Raises StoreUnusable, StoreFull.
+        """
+        file = self.root / "given" / hashlib.sha256(content).hexdigest() / "pipe"
+        with self._usable("a file from a pipe"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, content)
+        return file
 
     @contextmanager
     def workspace(self) -> Iterator[Path]:

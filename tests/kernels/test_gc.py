@@ -223,6 +223,7 @@ def test_items_of_guests_and_downloads_go(store: Store) -> None:
     wanted = {
         "tree": ["trees/tree-linux-12345678/index"],
         "download": ["downloads/linux-6.18.tar.xz.part", "downloads/linux-6.18.tar.xz.part.json"],
+        "given": ["given/abc/pipe"],
         "initramfs": ["initramfs/abc.cpio"],
         "root": ["roots/abc.cpio", "roots/abc.json"],
         "snapshot": ["snapshots/abc/state", "snapshots/abc.lock"],

@@ -149,7 +149,6 @@ def test_compressed_mbox_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "stem"),
     [
-        ("/dev/fd/63", "pipe"),
         ("a/fix.diff", "fix"),
         ("v2-0001-x.patch", "v2-0001-x"),
         ("t.mbox.gz", "t"),

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from conformance.session.options import default_options, descriptors, make_absolute, words
+from conformance.session.options import default_options, make_absolute, words
+from conformance.session.target.target import kernel_id
 from host.files import read_given
 from kernels.errors import BrokenFile
 
-TEXT = b"--- a/one\n+++ b/one\n"
+TEXT = (Path(__file__).parents[2] / "fixtures/patches/git.diff").read_bytes()
 
 
 @pytest.fixture
@@ -31,20 +31,19 @@ def test_a_file_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     options = default_options(patch=["fix.diff"], out="results")
     make_absolute(options)
     assert (options.patch, options.out) == ([f"{tmp_path}/fix.diff"], f"{tmp_path}/results")
-    assert descriptors(options) == ()
 
 
-def test_a_pipe_can_be_read_again_and_by_a_session(pipe: Path) -> None:
-    options = default_options(patch=[str(pipe)], ktap="/dev/fd/1")
+def test_a_pipe_is_kept(pipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions read it again, also when the run is resumed or repeated."""
+    monkeypatch.setenv("UEVT_CACHE", str(tmp_path / "store"))
+    options = default_options(kernel="6.12", patch=[str(pipe)])
+    make_absolute(options)
     make_absolute(options)
     (kept,) = options.patch
+    assert Path(kept).read_bytes() == TEXT
+    assert Path(kept).is_relative_to(tmp_path / "store" / "given")
     assert f"--patch={kept}" in words(options)
-    assert [read_given(Path(kept)), read_given(Path(kept))] == [TEXT, TEXT]
-    passed = descriptors(options)
-    assert passed == (1, int(kept.rpartition("/")[2]))
-    for _ in range(2):
-        assert subprocess.check_output(["cat", kept], pass_fds=passed) == TEXT
-    os.close(passed[1])
+    assert kernel_id(options) == "6.12+pipe"
 
 
 def test_a_pipe_without_content_is_named(pipe: Path) -> None:

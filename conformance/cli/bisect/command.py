@@ -14,6 +14,7 @@ from conformance.cli.one_kernel import clean_up_on_hangup
 from conformance.results.directory import claim, default_directory, link_latest, reserved
 from conformance.results.outcome import Level
 from conformance.session.launch import ROOT, session
+from conformance.session.options import lasting
 from host.progress import StreamProgress
 from kernels.store.store import Store
 from kernels.trees.git_bisect import Bisection, workspace
@@ -48,7 +49,7 @@ def perform(arguments: Namespace) -> int:
     given = Namespace(
         tree=str(Path(arguments.tree).absolute()),
         abi=arguments.abi,
-        config=[str(Path(each).absolute()) for each in arguments.config],
+        config=[lasting(Path(each).absolute()) for each in arguments.config],
         flavour=arguments.flavour,
         append=arguments.append,
         fail_on=arguments.fail_on or selected.level.value,
