@@ -54,6 +54,7 @@ def test_a_kernel_has_the_cases_of_its_abi(
     [
         (["-k", "no_such_case"], "no case matches -k"),
         (["-k", "a b"], "is no expression"),
+        (["-k", "not " * 3000 + "a"], "is no expression"),
         (["--kernel", "6.21"], "unknown kernel"),
         (["--kernel", "mainline"], "name a release: --abi"),
         (["--abi", "nonsense"], "nonsense"),

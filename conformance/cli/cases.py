@@ -20,7 +20,7 @@ from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.frozen import DOCS, FrozenList
 from conformance.results.summary import Summary
 from conformance.runner.case_location import defined_at
-from conformance.session.selection import BadExpression, expression, matches
+from conformance.session.selection import expression, matches
 from host.text import WIDTH, counted, wrapped
 from kernels.catalog.catalog import load_catalog
 from kernels.errors import UserMistake
@@ -132,10 +132,7 @@ def _frozen(found: Sequence[Listed]) -> str:
 
 def select(keyword: str, profile: Profile | None, tier: str | None = None) -> Sequence[Listed]:
     """The cases that -k selects, of a tier, that apply to a profile.  Raises UserMistake."""
-    try:
-        wanted = expression(keyword)
-    except BadExpression as error:
-        raise UserMistake(str(error), "write words with and, or, not") from error
+    wanted = expression(keyword)
     found: dict[Case, list[Variant]] = {}
     for each in sorted(all_variants(), key=lambda each: place(each.case.surface)):
         applies = profile is None or each.case.applies(profile)

@@ -9,7 +9,7 @@ from msgspec import Struct, to_builtins
 
 from conformance.results.case_result import CaseResult
 from conformance.results.errors import ReportError
-from conformance.results.files import reading
+from conformance.results.files import parsed, reading
 from conformance.results.json_codec import decode
 from conformance.results.run import RunHead
 from host.files import read_given
@@ -45,7 +45,7 @@ def read_bundle(path: Path) -> Bundle:
     """Read and validate ``path``.  Raises ReportError, naming the place."""
     hint = "name a file that uevt bundle wrote"
     try:
-        data = json.loads(read_given(path))
+        data = parsed(read_given(path))
     except OSError as error:
         raise ReportError(path, error.strerror or str(error), hint) from error
     except (ValueError, RecursionError):

@@ -28,7 +28,10 @@ _GUESTS = "gw[0-9]*"
 # The other files of a run; --force removes these and nothing else.
 _FILES = (journal.NAME, results_json.NAME, JUNIT, KTAP, REPORT, COVERAGE, kernel_config.NAME)
 # Errors of the user who named the directory; any other, such as ENOSPC, is the host's.
-_REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT}
+_REFUSALS = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+    *(errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL),
+}
 
 
 def default_directory(root: Path, kernel_id: str, now: datetime) -> Path:
@@ -91,9 +94,13 @@ def claim(directory: Path, *, resume: bool = False, force: bool | None = None) -
 def require_empty(directory: Path, *, has_force: bool = False) -> None:
     """Raise ReportError for a directory with files.  Its hint is for commands with --force or not.
 
-    Nothing is created.
+    Nothing is created.  Raises OSError as well.
     """
-    if directory.is_dir() and any(directory.iterdir()):
+    try:
+        is_used = directory.is_dir() and any(directory.iterdir())
+    except OSError as error:
+        raise _refused(directory, error) from error
+    if is_used:
         hint = "name another --out" + (", or add --force" if has_force else "")
         raise ReportError(directory, "is not empty", hint)
 

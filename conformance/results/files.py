@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,17 @@ def read_json(path: Path) -> Any:
         with open_regular(path) as file:
             content = file.read()
         try:
-            return json.loads(content)
+            return parsed(content)
         except (ValueError, RecursionError) as error:
             raise ReportError.malformed(path, f"is not JSON: {error}") from error
+
+
+def parsed(content: bytes) -> Any:
+    """The value of JSON, without the numbers that JSON does not have.  Raises ValueError."""
+    return json.loads(content, parse_float=_finite, parse_constant=_finite)
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is no finite number")
+    return number

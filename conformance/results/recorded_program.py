@@ -6,9 +6,11 @@ interprets it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+_Hexadecimal = Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
 
 
 class RecordedMemory(Struct, frozen=True):
@@ -16,7 +18,7 @@ class RecordedMemory(Struct, frozen=True):
 
     actor: str
     address: int
-    content: str | None
+    content: _Hexadecimal | None
 
 
 class RecordedAnswer(Struct, frozen=True):
@@ -28,7 +30,7 @@ class RecordedAnswer(Struct, frozen=True):
 
     value: int | None
     errno: str = ""
-    data: str | None = None
+    data: _Hexadecimal | None = None
     memory: tuple[RecordedMemory, ...] = ()
     counted: bool = False
 

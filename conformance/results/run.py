@@ -6,9 +6,9 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Meta, Struct, to_builtins
 
 from conformance.results.case_result import MODULE_SURFACE, CaseResult
 from conformance.results.contradiction import Contradiction
@@ -306,8 +306,8 @@ class RunRecord(Struct, frozen=True):
 
 
 class _Summary(Struct, frozen=True):
-    selected: int
-    duration_s: float
+    selected: Annotated[int, Meta(ge=0)]
+    duration_s: Annotated[float, Meta(ge=0)]
     note: str
     verdict: RunVerdict | None = None
     contradictions: tuple[Contradiction, ...] = ()

@@ -32,7 +32,6 @@ from conformance.session.pool.pool import WorkerPool
 from conformance.session.pool.prelaunch import Prelaunch
 from conformance.session.preflight.host import require_open_files, tidy
 from conformance.session.selection import (
-    BadExpression,
     CaseSelection,
     case_of,
     expression,
@@ -95,7 +94,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         # The running kernel may be older than user_events.
         unasked = option.here and option.abi is None
         return _fail(config, error, Ending.NOT_APPLICABLE if unasked else Ending.USAGE)
-    except (BadExpression, UserMistake, ReportError, RuleError) as error:
+    except (UserMistake, ReportError, RuleError) as error:
         return _fail(config, error, Ending.USAGE)
     except KernelTrouble as error:
         return _fail(config, error, Ending.BUILD_FAILED)

@@ -23,15 +23,13 @@ from conformance.session.ending import nothing_selected, refuse
 from conformance.session.ordering import CaseHistory, ordered
 from conformance.session.shards import shard
 from conformance.session.target.target import Target
-from host.text import closest
+from host.text import closest, cut
 from kernels.errors import UserMistake
 
+# Characters of an expression in a message.
+_SHOWN = 60
 # The directory of the cases.
 CASES = Path(conformance.cases.__file__).resolve().parent
-
-
-class BadExpression(ValueError):
-    """A -k that is no expression."""
 
 
 def case_of(item: pytest.Item) -> Case | None:
@@ -268,8 +266,9 @@ def matches(wanted: Expression | None, id: str) -> bool:
 
 @functools.cache
 def expression(keyword: str) -> Expression | None:
-    """The expression of -k, or None.  Raises BadExpression."""
+    """The expression of -k, or None.  Raises UserMistake."""
     try:
         return Expression.compile(keyword) if keyword else None
-    except SyntaxError as error:
-        raise BadExpression(f"-k {keyword!r} is no expression: {error}") from error
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        what = f"-k {cut(keyword, _SHOWN)!r} is no expression: {error}"
+        raise UserMistake(what, "write words with and, or, not") from error

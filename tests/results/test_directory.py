@@ -15,6 +15,7 @@ from conformance.results.directory import (
     claim,
     default_directory,
     link_latest,
+    require_empty,
     reserved,
 )
 from conformance.results.errors import ReportError
@@ -85,6 +86,12 @@ def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     for directory in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(ReportError, match="cannot be written"):
             claim(directory)
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    for refuse in (claim, require_empty):
+        with pytest.raises(ReportError, match="cannot be written: File name too long"):
+            refuse(tmp_path / ("a" * 300))
 
 
 @pytest.mark.parametrize(

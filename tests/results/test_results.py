@@ -125,6 +125,12 @@ def test_the_mode_of_the_file_follows_the_umask(path: Path) -> None:
         (('"accel": "tcg"', '"accel": 7'), r"run.host\[...\]: expected `str`, got `int`"),
         (('"verdict": "FAIL"', '"verdict": "PASS"'), "has verdict PASS, but the cases give FAIL"),
         (('"tier": "quick"', '"tier": 0'), r"run.cases\[0\].tier: expected `str`, got `int`"),
+        (('"selected": 11', '"selected": -1'), "run.summary.selected: expected `int` >= 0"),
+        (
+            ('"duration_s": ', '"duration_s": 1e999, "x": '),
+            "is not JSON: 1e999 is no finite number",
+        ),
+        (('"duration_s": ', '"duration_s": NaN, "x": '), "is not JSON: NaN is no finite number"),
         (('"selected": 11', '"selected": "11"'), "run.summary.selected: expected `int`, got `str`"),
         (("{", "["), "is not JSON: "),
     ],
