@@ -90,10 +90,10 @@ def test_vfork_copies_descriptors() -> None:
     assert seen[2:] == [[0, 0, None], [0, 0, None], [2, 0, None]]
 
 
-def test_exec_keeps_the_mailbox() -> None:
+def test_exec_keeps_the_mailbox(tmp_path: Path) -> None:
     seen = driven(
         *TWO_THREADS,
-        ["b", "exec", "/nonexistent"],
+        ["b", "exec", str(tmp_path / "none")],
         ["b", "exec", ""],
         ["b", *GETTID],
         ["b", "peek", task_program.PROGRAM, 3],
