@@ -74,6 +74,39 @@ def test_a_pipe_is_read(uevt: Uevt, command: str, options: tuple[str, ...], mess
         os.close(ours)
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "content", "message"),
+    [
+        ("run --kernel 6.12 --kernel 6.1", "--patch", b"no", "/pipe: is no patch"),
+        ("run --kernel 6.12 --against base", "--patch", b"no", "/pipe: is no patch"),
+        (
+            "bisect --case write.returns_all_bytes --good a --bad b",
+            "--config",
+            b"",
+            "the pipe is empty",
+        ),
+    ],
+    ids=["kernels", "against", "bisect"],
+)
+def test_a_pipe_is_kept_for_later_sessions(
+    uevt: Uevt,
+    command: str,
+    option: str,
+    content: bytes,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("UEVT_CACHE", str(tmp_path))
+    ours, theirs = os.pipe()
+    os.write(theirs, content)
+    os.close(theirs)
+    try:
+        assert message in uevt(*command.split(), option, f"/dev/fd/{ours}", code=2).err
+    finally:
+        os.close(ours)
+
+
 @pytest.mark.parametrize("command", ["compare", "report"])
 def test_a_fifo_is_no_run(uevt: Uevt, tmp_path: Path, command: str) -> None:
     os.mkfifo(fifo := tmp_path / "fifo")

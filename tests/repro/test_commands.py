@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from argparse import Namespace
 from pathlib import Path
 from typing import NoReturn
 
@@ -89,6 +91,26 @@ def test_replay_ends_with_two_lists(tmp_path: Path, uevt: Uevt) -> None:
     assert '  16. root: cat trace = "entries: 1/1" and 1 more line' in lines
     assert lines[-2:] == ["as recorded: no kernel", "otherwise: model"]
     assert max(map(len, lines)) <= 100
+
+
+def test_replay_reads_a_pipe_for_all_kernels(
+    tmp_path: Path, uevt: Uevt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolved: list[str] = []
+
+    def resolve(options: Namespace) -> Target:
+        resolved.extend(Path(each).read_text() for each in options.patch)
+        return Target(options.kernel, "6.1.192", image=tmp_path / "none")
+
+    monkeypatch.setenv("UEVT_CACHE", str(tmp_path / "store"))
+    monkeypatch.setattr(one_kernel, "resolve", resolve)
+    ours, theirs = os.pipe()
+    os.write(theirs, b"a patch")
+    os.close(theirs)
+    words = ("--kernel", "6.1", "--kernel", "6.1-two-pages", "--patch", f"/dev/fd/{ours}")
+    uevt("replay", bundle("unregister.clears_the_bit", "6.12", tmp_path), *words, code=2)
+    os.close(ours)
+    assert resolved == ["a patch", "a patch"]
 
 
 @pytest.mark.parametrize(
